@@ -7,6 +7,7 @@ is an operation of our own that returns a new tensor and calls gloo, and the fun
 
 import contextlib
 import datetime
+import os
 import socket
 import sys
 import traceback
@@ -28,6 +29,9 @@ _SIGNATURES = {
 }  # fmt: skip
 OPERATIONS = frozenset(_SIGNATURES)
 """The names of our operations."""
+_SINGLE = ("all_reduce", "all_gather_into_tensor", "reduce_scatter_tensor", "all_to_all_single",
+           "broadcast")  # fmt: skip
+"""The functions of gloo that compute our operations."""
 _BEYOND = (
     "all_gather_coalesced", "all_gather_object", "all_reduce_coalesced", "all_to_all", "barrier",
     "batch_isend_irecv", "broadcast_object_list", "gather", "gather_object", "irecv", "isend",
@@ -36,6 +40,7 @@ _BEYOND = (
     "send_object_list", "shrink_group", "split_group", "init_device_mesh", "destroy_process_group",
 )  # fmt: skip
 _PARTS = {"reduce_scatter", "all_to_all"}
+_KEPT: list[Any] = []  # libraries of operations: they end with what defines them
 
 
 class _Place:
@@ -61,20 +66,14 @@ def join(number: int, count: int, store: str) -> None:
         raise ReferenceFailedError("this PyTorch has no torch.distributed")
     _Place.rank, _Place.ranks = number, count
     loopback = [name for _, name in socket.if_nameindex() if name.startswith("lo")]
-    _use_loopback(loopback[:1])
+    if loopback:
+        os.environ["GLOO_SOCKET_IFNAME"] = loopback[0]
     torch.distributed.init_process_group(
         "gloo", init_method=f"file://{store}", rank=number, world_size=count, timeout=_PATIENCE
     )
     real = {name: getattr(torch.distributed, name) for name in _SINGLE}
     _define(real, count)
     _replace()
-
-
-def _use_loopback(names: list[str]) -> None:
-    import os
-
-    for name in names:
-        os.environ["GLOO_SOCKET_IFNAME"] = name
 
 
 @contextlib.contextmanager
@@ -90,20 +89,10 @@ def in_step() -> Generator[None]:
         failure = error
     if _Place.ranks > 1:
         failed = torch.tensor([int(failure is not None)])
-        _agree(failed)
-        if failure is None and failed.item():
+        if _operation("all_reduce_max")(failed).item() and failure is None:
             failure = ReferenceFailedError("another rank of the reference failed here", echo=True)
     if failure is not None:
         raise failure
-
-
-def _agree(failed: Any) -> None:
-    found = getattr(torch.ops.warploom.all_reduce_max, "default")(failed)  # noqa: B009
-    failed.copy_(found)
-
-
-_SINGLE = ("all_reduce", "all_gather_into_tensor", "reduce_scatter_tensor", "all_to_all_single",
-           "broadcast")  # fmt: skip
 
 
 def _define(real: dict[str, Any], count: int) -> None:
@@ -114,9 +103,6 @@ def _define(real: dict[str, Any], count: int) -> None:
         library.define(f"{name}{signature}")
         library.impl(name, _computed(name, real, count), "CompositeExplicitAutograd")
         torch.library.register_fake(f"warploom::{name}", _fake(name, count), lib=library)
-
-
-_KEPT: list[Any] = []
 
 
 def _computed(name: str, real: dict[str, Any], count: int) -> Callable[..., Any]:
