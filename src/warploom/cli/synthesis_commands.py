@@ -28,6 +28,7 @@ def synthesize(
     prompt: synthesize_parameters.Prompt = None,
     prompt_file: synthesize_parameters.PromptFile = None,
     target: synthesize_parameters.KernelTarget = "sm_90",
+    ranks: synthesize_parameters.Ranks = 1,
     tune: synthesize_parameters.Tune = 4,
     seed: synthesize_parameters.SecretSeed = None,
     nvcc: synthesize_parameters.Nvcc = True,
@@ -44,7 +45,7 @@ def synthesize(
     jobs: Jobs = None,
     as_json: AsJson = False,
 ) -> int:
-    """Make a verified single-GPU kernel of a PyTorch reference, and a package of it.
+    """Make a verified kernel of a PyTorch reference, and a package of it.
 
     The reference is what is right: the specification is traced from it, and each candidate is
     compared with it in double precision, on inputs from secret seeds, in the emulator. Exit code 0:
@@ -54,7 +55,7 @@ def synthesize(
 
     config = config_of(
         proposer, models or [], max_cost, max_requests, price, tune=tune, seed=seed, nvcc=nvcc,
-        jobs=jobs, unsafe=unsafe, backend=backend, resume=resume,
+        jobs=jobs, unsafe=unsafe, backend=backend, resume=resume, ranks=ranks,
         stage_models=stage_models or [], retries=retries or [],
     )  # fmt: skip
     return run_synthesize(

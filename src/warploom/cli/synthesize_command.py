@@ -42,7 +42,7 @@ def prompt_of(prompt: str | None, file: Path | None) -> str:
 def config_of(
     proposer: str, models: Sequence[str], dollars: float | None, requests: int | None,
     price: str | None, *, tune: int, seed: int | None, nvcc: bool, jobs: int | None,
-    unsafe: bool, backend: str = "emulator", resume: bool = False,
+    unsafe: bool, backend: str = "emulator", resume: bool = False, ranks: int = 1,
     stage_models: Sequence[str] = (), retries: Sequence[str] = (),
 ) -> SynthesisConfig:  # fmt: skip
     """Return the configuration that the options ask for.
@@ -59,7 +59,7 @@ def config_of(
     prices = {} if price is None else dict.fromkeys(everyone, parse_price(price))
     return SynthesisConfig(
         proposer=proposer, tune=tune, seed=seed, nvcc=nvcc, jobs=jobs, unsafe=unsafe,
-        backend=backend, resume=resume, retries=Retries(**counts),
+        backend=backend, resume=resume, ranks=ranks, retries=Retries(**counts),
         stage_models={stage: tuple(names) for stage, names in groups.items()},
         models=tuple(models), budget=Budget(dollars, None, requests, None),
         settings=LLMSettings(prices=prices),

@@ -23,6 +23,13 @@ Prompt = Annotated[
 PromptFile = Annotated[
     Path | None, typer.Option("--prompt-file", metavar="FILE", help="The same, from a file.")
 ]
+Ranks = Annotated[
+    int,
+    typer.Option(
+        "--ranks", metavar="N",
+        help="GPUs that call the kernel together, 1 to 8: of a reference with torch.distributed.",
+    ),
+]  # fmt: skip
 KernelTarget = Annotated[
     str,
     typer.Option("--target", metavar="ARCH", help="sm_80, sm_90, sm_90a, sm_100 or sm_120."),

@@ -97,7 +97,7 @@ class Bench:
         self._trials += 1
         stem = self.run.folder / "attempts" / f"{self._trials:03}"
         seed = self.run.seed_of(self._trials)
-        known = refused_before(stem, kernel_file(candidate.text), seed)
+        known = refused_before(stem, kernel_file(candidate.text, self.found.spec.ranks), seed)
         if known is not None and self.run.config.resume:
             self._keep(candidate, known)
             return known
@@ -133,7 +133,7 @@ class Bench:
         place = self.run.folder / "attempts"
         place.mkdir(exist_ok=True)
         stem = place / f"{self._trials:03}"
-        text = kernel_file(candidate.text)
+        text = kernel_file(candidate.text, self.found.spec.ranks)
         stem.with_suffix(".cu").write_text(text, encoding="utf-8", errors="surrogateescape")
         stem.with_suffix(".json").write_text(json.dumps(to_json(report), indent=2) + "\n")
         if report.passed or self.run.result.kernel is None:

@@ -14,6 +14,8 @@ STAGES = ("codegen", "correctness", "performance")
 """The stages that ask models."""
 PROPOSERS = ("rules", "llm")
 """Who writes kernels."""
+MOST_RANKS = 8
+"""The most processes that a kernel is made for: the GPUs of one machine."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +42,7 @@ class SynthesisConfig:
     candidate. `models` are asked by the proposer llm,
     a stronger one later; `unsafe` runs their kernels where there is no sandbox. `resume`
     goes on with the run that the folder holds. `stage_models` are asked in a stage instead.
+    `ranks` call the kernel together, each on a GPU of its own.
     """
 
     proposer: str = "rules"
@@ -57,6 +60,7 @@ class SynthesisConfig:
     settings: LLMSettings = field(default_factory=LLMSettings)
     unsafe: bool = False
     resume: bool = False
+    ranks: int = 1
     stage_models: Mapping[str, tuple[str | Transport, ...]] = field(
         default_factory=dict[str, tuple[str | Transport, ...]]
     )
@@ -73,6 +77,8 @@ class SynthesisConfig:
             )
         if self.backend not in BACKENDS:
             raise BadInputError(f"a backend must be {' or '.join(BACKENDS)}, got {self.backend!r}")
+        if not 1 <= self.ranks <= MOST_RANKS:
+            raise BadInputError(f"ranks must be 1 to {MOST_RANKS}, got {self.ranks}")
         if not 1 <= self.tune <= 64:
             raise BadInputError(f"tune must be 1 to 64 settings, got {self.tune}")
         if self.seconds <= 0:

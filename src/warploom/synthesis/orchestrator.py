@@ -55,13 +55,14 @@ class Orchestrator:
     def run(self) -> SynthesisResult:
         """Go through the stages; returns the result, with its error where there is one."""
         request = self.request
+        ranks = request.config.ranks
         setup = require_gpu() if request.config.backend == "cuda" else None
         request.folder.mkdir(parents=True, exist_ok=True)
         self._begin()
         try:
             with (
                 tempfile.TemporaryDirectory(prefix="warploom-secret-") as secret,
-                ReferenceProcess(request.reference, request.name) as reference,
+                ReferenceProcess(request.reference, request.name, ranks) as reference,
             ):
                 self._stages(reference, Path(secret), setup)
             self.result = replace(self.result, error="", error_code=0)
@@ -86,7 +87,7 @@ class Orchestrator:
         assert seed is not None
         facts = facts_of(
             self.result.run, seed, request.prompt, request.reference, request.target,
-            request.config.proposer,
+            request.config.proposer, request.config.ranks,
         )  # fmt: skip
         known = begin(request.folder, facts, resume=request.config.resume)
         self.seed = known["seed"]
@@ -98,7 +99,7 @@ class Orchestrator:
     def _stages(self, reference: ReferenceProcess, secret: Path, setup: Setup | None) -> None:
         found = self._interview(reference)
         with contextlib.ExitStack() as stack:
-            builds = stack.enter_context(Builds(self.config.jobs))
+            builds = stack.enter_context(Builds(self.config.jobs, self.config.ranks))
             bench: Bench = Bench(self, found, reference, secret, builds)
             if setup is not None:
                 bench = GpuBench(self, found, reference, secret, builds, setup)
@@ -154,12 +155,16 @@ class Orchestrator:
         """Write the kernel with its documentation, and the package."""
         begin = time.monotonic()
         folder = self.request.folder
-        (folder / "kernel.cu").write_text(kernel_file(best.text))
+        (folder / "kernel.cu").write_text(kernel_file(best.text, self.config.ranks))
         (folder / "spec.json").write_text(json.dumps(to_json(found.spec), indent=2) + "\n")
         (folder / self.request.reference.name).write_bytes(self.request.reference.read_bytes())
         self.result = replace(self.result, verified=True)
-        write_package(self.result, best.text, self.request.reference, folder / "package")
-        self.trace(Stage.POLISH, "done", begin)
+        notes: tuple[str, ...] = ()
+        if self.config.ranks == 1:
+            write_package(self.result, best.text, self.request.reference, folder / "package")
+        else:
+            notes = ("no package: a kernel of several ranks is not exported yet",)
+        self.trace(Stage.POLISH, "done", begin, notes=notes)
 
     def trace(
         self, stage: Stage, status: str, begin: float, attempts: int = 1,

@@ -82,7 +82,8 @@ class KernelSpec:
 
     Its C entry point gets the inputs' and the outputs' pointers in this order, and the values of
     `symbols`. `operations` are those of its graph, `calls` what the reference calls itself.
-    `ranks` is how many processes call it together.
+    `ranks` is how many processes call it together; of several, each has a window of `window` bytes
+    that the others reach.
     """
 
     name: str
@@ -96,6 +97,7 @@ class KernelSpec:
     calls: tuple[str, ...] = ()
     constants: Mapping[str, float] = field(default_factory=dict[str, float])
     ranks: int = 1
+    window: str = "0"
     notes: tuple[str, ...] = ()
 
 

@@ -90,7 +90,9 @@ def _spec_lines(result: SynthesisResult) -> list[str]:
     spec = result.spec
     if spec is None:
         return []
-    lines = ["## Specification", "", f"Target {spec.target}; reference {result.reference}.", ""]
+    several = f"; {spec.ranks} ranks" if spec.ranks > 1 else ""
+    head = f"Target {spec.target}{several}; reference {result.reference}."
+    lines = ["## Specification", "", head, ""]
     for role, tensors in (("in", spec.inputs), ("out", spec.outputs)):
         lines += [f"- {role}: `{t.name}` {t.dtype}[{', '.join(t.shape)}]" for t in tensors]
     for rule in spec.tolerances:

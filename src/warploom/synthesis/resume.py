@@ -14,7 +14,7 @@ from warploom.core.records import Finding, Severity
 from warploom.synthesis.records import BuildOutcome, Check, CorrectnessReport
 
 BEGUN = "run.json"
-_SAME = ("prompt", "reference", "target", "proposer")
+_SAME = ("prompt", "reference", "target", "proposer", "ranks")
 
 
 def begin(folder: Path, facts: dict[str, Any], *, resume: bool) -> dict[str, Any]:
@@ -33,7 +33,7 @@ def begin(folder: Path, facts: dict[str, Any], *, resume: bool) -> dict[str, Any
         raise BadInputError(
             "there is no run to resume", file=str(folder), hint="leave out --resume"
         ) from None
-    other = [name for name in _SAME if known.get(name) != facts[name]]
+    other = [name for name in _SAME if known.get(name) != facts.get(name)]
     if other or not isinstance(known.get("seed"), int):
         raise BadInputError(
             f"the run to resume must have the same {(other or ['seed'])[0]}, but has another",
@@ -43,12 +43,13 @@ def begin(folder: Path, facts: dict[str, Any], *, resume: bool) -> dict[str, Any
 
 
 def facts_of(
-    run: str, seed: int, prompt: str, reference: Path, target: str, proposer: str
+    run: str, seed: int, prompt: str, reference: Path, target: str, proposer: str, ranks: int = 1
 ) -> dict[str, Any]:
-    """Return what a run is made of."""
+    """Return what a run is made of; of one rank nothing is said."""
     text = reference.read_text(encoding="utf-8", errors="replace")
     return {"run": run, "seed": seed, "prompt": prompt, "reference": digest([text]),
-            "target": target, "proposer": proposer}  # fmt: skip
+            "target": target, "proposer": proposer,
+            **({"ranks": ranks} if ranks > 1 else {})}  # fmt: skip
 
 
 def refused_before(stem: Path, text: str, seed: int) -> CorrectnessReport | None:

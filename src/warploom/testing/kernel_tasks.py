@@ -31,9 +31,11 @@ class PreparedTask:
         self.reference.close()
 
 
-def prepare_task(file: Path, seed: int, secret: Path) -> PreparedTask:
+def prepare_task(
+    file: Path, seed: int, secret: Path, ranks: int = 1, name: str = ""
+) -> PreparedTask:
     """Prepare the task of a reference file; `secret` is a folder for what is expected."""
-    reference = ReferenceProcess(file)
+    reference = ReferenceProcess(file, name, ranks)
     try:
         found = interview(reference, "a kernel", "sm_90", [1, 2])
         text = generate(found.graph).text

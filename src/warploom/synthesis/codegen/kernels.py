@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from warploom.synthesis.codegen import ctypes_of
+from warploom.synthesis.codegen.collective_names import COLLECTIVES
+from warploom.synthesis.codegen.collectives import CollectiveWriter
 from warploom.synthesis.codegen.columns import ColumnWriter
 from warploom.synthesis.codegen.draft import KernelDraft
 from warploom.synthesis.codegen.elements import ElementWriter
@@ -51,6 +53,8 @@ class KernelMaker(KernelDraft):
 
     def make(self) -> Kernel:
         """Return the kernel of the form that fits."""
+        if self.root.op in COLLECTIVES and not self.also:
+            return CollectiveWriter(self).make()
         found = self._discover()
         if found.scans:
             if self.also or found.reductions or found.products:

@@ -4,6 +4,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from warploom.synthesis.codegen import ctypes_of
+from warploom.synthesis.codegen.collective_names import COLLECTIVES
+from warploom.synthesis.codegen.collectives import PEERS
 from warploom.synthesis.codegen.graph import Graph, Node
 from warploom.synthesis.codegen.kernels import KernelMaker
 from warploom.synthesis.codegen.parameters import TuningParameters
@@ -110,14 +112,18 @@ def _joined(
 
 
 def _may_join(kernel: Kernel, other: Kernel, kernels: Iterable[Kernel]) -> bool:
-    """Whether a kernel may store what another one does: they share what they read."""
+    """Whether a kernel may store what another one does: they share what they read.
+
+    What the other one reads must be there by then, and nobody may read it before.
+    """
     if other is kernel or kernel.form not in ("rows", "elements"):
         return False
     order = [one.root for one in kernels]
     readers = [one.root for one in kernels if other.root in one.reads]
     late = all(order.index(root) >= order.index(kernel.root) for root in readers)
+    early = all(order.index(n) < order.index(kernel.root) for n in other.reads if n in order)
     shared = other.root in kernel.reads or bool(other.reads & kernel.reads)
-    return late and shared and kernel.root not in other.reads
+    return late and early and shared and kernel.root not in other.reads
 
 
 def _copy(
@@ -171,8 +177,10 @@ def _entry(
     lines += [f"cudaFreeAsync({buffer}, stream);" for _, buffer in scratch]
     lines.append("return cudaGetLastError() == cudaSuccess ? 0 : 2;")
     body = "\n".join(f"  {line}" for line in lines)
+    several = any(node.op in COLLECTIVES for node in graph.nodes)
+    more = f"const KernelRanks* {PEERS}, " if several else ""
     return (
         'extern "C" int warploom_forward(void* const* inputs, void* const* outputs,\n'
-        "                                const long long* sizes, void* stream_handle) {\n"
+        f"                                const long long* sizes, {more}void* stream_handle) {{\n"
         f"{body}\n}}\n"
     )

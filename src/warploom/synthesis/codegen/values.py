@@ -4,10 +4,18 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
 from warploom.synthesis.codegen import ctypes_of, pointwise
+from warploom.synthesis.codegen.collective_names import COLLECTIVES
 from warploom.synthesis.codegen.graph import Graph, Node
 from warploom.synthesis.codegen.groups import Groups
 from warploom.synthesis.codegen.refusal import BeyondRulesError
-from warploom.synthesis.codegen.scope import Index, Scope, c_size, linear, variables
+from warploom.synthesis.codegen.scope import (
+    Index,
+    MaterializeError,
+    Scope,
+    c_size,
+    linear,
+    variables,
+)
 
 IDENTITIES = frozenset(
     {"clone", "alias", "detach", "lift_fresh_copy", "contiguous", "_to_copy", "copy", "to"}
@@ -91,6 +99,8 @@ class Values:
     def _value(self, node: Node, index: Index, scope: Scope, guard: str) -> str:
         if node.op == "input" or (node.name in self.buffers and node is not self.root):
             return self._load(node, index, scope, guard)
+        if node.op in COLLECTIVES:
+            raise MaterializeError(node)
         if node.op in REDUCTIONS | PRODUCTS | SCANS:
             return self.reached(node, index, scope, guard)
         if node.op in IDENTITIES:

@@ -18,13 +18,13 @@ from warploom.evaluation.runs.fresh_memory import judge_fresh_reads
 from warploom.evaluation.runs.stale_reads import judge_stale_reads
 from warploom.synthesis.correctness.building import Builds, WatchedCandidate, nvcc_outcomes
 from warploom.synthesis.correctness.cases import (
-    CasePlan,
     are_equals_unordered,
+    is_nan_unordered,
     plan_cases,
     tied,
 )
 from warploom.synthesis.correctness.compare import compare, same_values
-from warploom.synthesis.correctness.expectations import PreparedCase, prepare_case
+from warploom.synthesis.correctness.expectations import PreparedCase, prepare_ranks
 from warploom.synthesis.correctness.running import (
     CaseResult,
     LaidCase,
@@ -63,7 +63,8 @@ def prepare_trial(
 ) -> Trial:
     """Draw the cases of a trial and have the reference judge them, in `folder`.
 
-    `text` is the candidate's: sizes and values that it names are tried too.
+    `text` is the candidate's: sizes and values that it names are tried too. Of several ranks, a
+    case is there once for each, one after the other.
 
     Raises:
         BadInputError: the reference fails on everything but its example, or an output proves
@@ -73,7 +74,7 @@ def prepare_trial(
     skipped: list[str] = []
     for plan in plan_cases(spec, seed, text):
         try:
-            cases.append(prepare_case(spec, plan, reference, folder))
+            cases += prepare_ranks(spec, plan, reference, folder)
         except BadInputError as error:
             if plan.check == "private-seeds":
                 raise
@@ -81,7 +82,7 @@ def prepare_trial(
             try:
                 if again == plan:
                     raise
-                cases.append(prepare_case(spec, again, reference, folder))
+                cases += prepare_ranks(spec, again, reference, folder)
             except BadInputError:
                 skipped.append(f"{plan.name}: {error.message}")
     if sum(case.plan.check == "odd-sizes" for case in cases) == 0 and spec.symbols:
@@ -91,6 +92,8 @@ def prepare_trial(
         )
     if are_equals_unordered(spec):
         skipped.append("large, negative and special values: topk has no order among equals")
+    if is_nan_unordered(spec):
+        skipped.append("special values: gloo has no order between NaN and numbers")
     weak = weak_outputs(spec, cases)
     if weak:
         raise BadInputError(f"this task proves nothing: {weak[0]}")
@@ -125,7 +128,7 @@ def accept(
     with contextlib.ExitStack() as stack:
         name = stack.enter_context(tempfile.TemporaryDirectory(prefix="warploom-"))
         if builds is None:
-            builds = stack.enter_context(Builds(jobs))
+            builds = stack.enter_context(Builds(jobs, spec.ranks))
         judge = _Judge(body, spec, trial, Path(name), seconds, jobs)
         judge.run(builds, architectures)
         return judge.report(time.monotonic() - started)
@@ -155,6 +158,7 @@ class _Judge:
         self.failed: dict[str, str] = {}
         self.sandbox = ""
         self.runs = 0
+        self.planned = 2
 
     def run(self, builds: Builds, architectures: Sequence[str]) -> None:
         """Build, run and compare, with nvcc meanwhile; stop where there is nothing to run."""
@@ -171,7 +175,9 @@ class _Judge:
             self.failed["build"] = _first(built.findings)
             return
         with ThreadPoolExecutor(max_workers=1) as pool:
-            asked = pool.submit(nvcc_outcomes, self.body, architectures, self.folder)
+            asked = pool.submit(
+                nvcc_outcomes, self.body, architectures, self.folder, self.spec.ranks
+            )
             first = self._verify(built.program)
             if first is not None and not self.failed:
                 self._watch(builds.watched(self.body), first)
@@ -189,9 +195,13 @@ class _Judge:
         cases = self.folder / "cases"
         write_cases(laid, cases)
         seeds = [self.trial.seed % 9973 + 1, self.trial.seed % 7919 + 20_000]
+        schedules = [(seeds[0], Timing.EAGER), (seeds[1], Timing.RANDOM)]
+        if self.spec.ranks > 1:  # when they meet is the network's choice
+            schedules += [(seeds[0] + 1, Timing.LAZY), (seeds[1] + 1, Timing.RANDOM)]
+        self.planned = len(schedules)
         options = [
-            options_for(cases, seed, timing, self.seconds)
-            for seed, timing in zip(seeds, (Timing.EAGER, Timing.RANDOM), strict=True)
+            options_for(cases, seed, timing, self.seconds, ranks=self.spec.ranks)
+            for seed, timing in schedules
         ]
         found = run_many(program, options, workers=self.jobs)
         runs = [
@@ -204,7 +214,8 @@ class _Judge:
         results = [part for part in parts if part is not None]
         if len(results) < len(parts):
             return None
-        self._same(*results)
+        for other in results[1:]:
+            self._same(results[0], other)
         return _Shown(options[0], laid, results[0])
 
     def _watch(self, watched: WatchedCandidate, first: "_Shown") -> None:
@@ -271,9 +282,9 @@ class _Judge:
             or one.state != "finished"
             or any(one.exit_codes.values())
         ):
-            code = one.exit_codes.get(0)
+            code = next((code for code in one.exit_codes.values() if code), 0)
             self._fail("private-seeds", "the candidate did not come to its end: "
-                       + _ENDS.get(code or 0, f"{one.state}, exit code {code}"))  # fmt: skip
+                       + _ENDS.get(code, f"{one.state}, exit code {code}"))  # fmt: skip
             return None
         results = results_of(one, laid)
         if results is None:
@@ -287,17 +298,20 @@ class _Judge:
         plan = result.case.plan
         self.done[plan.check] += 1
         self.done["inputs-unchanged"] += 1
+        words = _words(result.case)
         for problem in self._problems(result)[:1]:
-            self._fail(plan.check, f"{_words(plan)}: {problem}")
+            self._fail(plan.check, f"{words}: {problem}")
         if result.changed_inputs:
             name = self.spec.inputs[result.changed_inputs[0]].name
-            self._fail("inputs-unchanged", f"{_words(plan)}: the input {name} was changed")
+            self._fail("inputs-unchanged", f"{words}: the input {name} was changed")
+        if result.changed_window:
+            self._fail("surroundings-unchanged", f"{words}: memory behind the window was changed")
         if plan.guarded:
             self.done["surroundings-unchanged"] += 1
             if result.changed_around:
                 name = self.spec.outputs[result.changed_around[0]].name
                 self._fail("surroundings-unchanged",
-                           f"{_words(plan)}: memory around {name} was changed")  # fmt: skip
+                           f"{words}: memory around {name} was changed")  # fmt: skip
 
     def _problems(self, result: CaseResult) -> list[str]:
         """Return what is wrong with the outputs of a case."""
@@ -314,7 +328,7 @@ class _Judge:
         self.done["deterministic"] += 1
         for one, other in zip(first, second, strict=True):
             if one.outputs != other.outputs:
-                words = f"{_words(one.case.plan)}: another schedule gives other bits"
+                words = f"{_words(one.case)}: another schedule gives other bits"
                 self._fail("deterministic", words)
                 return
 
@@ -336,13 +350,13 @@ class _Judge:
         )
         merged = [item.finding for item in merge([self.findings])]
         errors = [f for f in merged if f.severity is Severity.ERROR]
-        compared = self.runs == 2 and self.done["deterministic"] == 1
+        compared = self.runs == self.planned and self.done["deterministic"] == self.planned - 1
         return CorrectnessReport(
             passed=not self.failed and not errors and compared,
             checks=checks,
             findings=tuple(merged[: _SHOWN * 4]),
             builds=tuple(self.builds),
-            cases=len(self.trial.cases),
+            cases=len(self.trial.cases) // self.spec.ranks,
             skipped=self.trial.skipped,
             seed=self.trial.seed,
             sandbox=str(self.sandbox),
@@ -365,9 +379,10 @@ def _first(findings: Sequence[Finding]) -> str:
     return errors[0].message if errors else ""
 
 
-def _words(plan: CasePlan) -> str:
-    sizes = ", ".join(f"{name}={value}" for name, value in plan.symbols.items())
-    return f"case {plan.name} ({sizes})" if sizes else f"case {plan.name}"
+def _words(case: PreparedCase) -> str:
+    sizes = ", ".join(f"{name}={value}" for name, value in case.plan.symbols.items())
+    words = f"case {case.plan.name} ({sizes})" if sizes else f"case {case.plan.name}"
+    return words if case.window is None else f"{words}, rank {case.rank}"
 
 
 def _are_alike(results: Sequence[CaseResult], others: Sequence[CaseResult]) -> bool:

@@ -18,12 +18,15 @@ from warploom.synthesis.correctness.frame import (
     EMPTY_BODY,
     HEADERS,
     first_line_of_body,
+    includes_of,
     program_text,
 )
+from warploom.synthesis.correctness.frame_ranks import EMPTY_BODY as EMPTY_BODY_OF_RANKS
 from warploom.synthesis.correctness.legality import candidate_findings
 from warploom.synthesis.correctness.way_text import watch
 from warploom.synthesis.correctness.ways import Condition, UnwatchedError
 from warploom.synthesis.records import BuildOutcome
+from warploom.toolchain.nccl import get_nccl
 from warploom.toolchain.nvcc import NvccResult, find_nvcc, parse_nvcc_errors, run_nvcc
 from warploom.workload.workload import Workload
 
@@ -66,8 +69,9 @@ class WatchedCandidate:
 class Builds:
     """Builds of candidates, each made once; a context manager, after which they are gone."""
 
-    def __init__(self, jobs: int | None) -> None:
+    def __init__(self, jobs: int | None, ranks: int = 1) -> None:
         self._jobs = jobs
+        self._ranks = ranks
         self._known: dict[str, BuiltCandidate] = {}
         self._watched: dict[str, WatchedCandidate] = {}
         self._folder = tempfile.TemporaryDirectory(prefix="warploom-")
@@ -87,7 +91,7 @@ class Builds:
         if body not in self._known:
             folder = Path(self._folder.name) / str(len(self._known))
             folder.mkdir()
-            self._known[body] = build_candidate(body, folder, self._jobs)
+            self._known[body] = build_candidate(body, folder, self._jobs, self._ranks)
         return self._known[body]
 
     def watched(self, body: str) -> WatchedCandidate:
@@ -95,11 +99,11 @@ class Builds:
         if body not in self._watched:
             folder = Path(self._folder.name) / f"watched{len(self._watched)}"
             folder.mkdir()
-            self._watched[body] = build_watched(body, folder)
+            self._watched[body] = build_watched(body, folder, self._ranks)
         return self._watched[body]
 
 
-def build_watched(body: str, folder: Path) -> WatchedCandidate:
+def build_watched(body: str, folder: Path, ranks: int = 1) -> WatchedCandidate:
     """Build a candidate that is known to build, with its conditions watched, in `folder`."""
 
     def refused(what: str, line: int, hint: str) -> WatchedCandidate:
@@ -113,9 +117,9 @@ def build_watched(body: str, folder: Path) -> WatchedCandidate:
     except UnwatchedError as error:
         return refused(error.what, error.line, "write it with if, ?:, loops and plain calls")
     path = folder / PROGRAM
-    text = program_text(watched.text, watched=True)
+    text = program_text(watched.text, watched=True, ranks=ranks)
     path.write_text(text, encoding="utf-8", errors="surrogateescape")
-    task = Workload.from_program(path, ranks=1, defines=_ENTRY, nccl=_NCCL)
+    task = Workload.from_program(path, ranks=ranks, defines=_ENTRY, nccl=_NCCL)
     try:
         return WatchedCandidate(watched.conditions, build(task.build_spec(_NCCL, path)))
     except SourceError as error:
@@ -123,22 +127,23 @@ def build_watched(body: str, folder: Path) -> WatchedCandidate:
         return refused("a condition", line, error.message)
 
 
-def build_candidate(body: str, folder: Path, jobs: int | None) -> BuiltCandidate:
+def build_candidate(body: str, folder: Path, jobs: int | None, ranks: int = 1) -> BuiltCandidate:
     """Judge a candidate's text and build it for the emulator, in `folder`.
 
     Raises:
         MissingToolError: there is no C++ compiler.
     """
-    found = candidate_findings(body, PROGRAM)
+    found = candidate_findings(body, PROGRAM, ranks)
     if found:
         return BuiltCandidate(None, tuple(found), BuildOutcome("emulator", None, note="refused"))
     trusted, work, given = folder / "trusted", folder / "work", folder / "given"
     for place in (trusted, work, given):
         place.mkdir(exist_ok=True)
-    (trusted / PROGRAM).write_text(program_text(EMPTY_BODY))
+    empty = EMPTY_BODY if ranks == 1 else EMPTY_BODY_OF_RANKS
+    (trusted / PROGRAM).write_text(program_text(empty, ranks=ranks))
     path = given / PROGRAM
-    path.write_text(program_text(body), encoding="utf-8", errors="surrogateescape")
-    task = Workload.from_program(trusted / PROGRAM, ranks=1, defines=_ENTRY, nccl=_NCCL)
+    path.write_text(program_text(body, ranks=ranks), encoding="utf-8", errors="surrogateescape")
+    task = Workload.from_program(trusted / PROGRAM, ranks=ranks, defines=_ENTRY, nccl=_NCCL)
     ready = prepare(path, task, work, level=_LEVEL, jobs=jobs, on_progress=ignore_progress)
     told = tuple(_renamed(f, given) for group in ready.findings for f in group)
     if not ready.passed:
@@ -155,25 +160,26 @@ def _renamed(finding: Finding, folder: Path) -> Finding:
 
 
 def nvcc_outcomes(
-    body: str, architectures: Sequence[str], folder: Path
+    body: str, architectures: Sequence[str], folder: Path, ranks: int = 1
 ) -> tuple[list[BuildOutcome], list[Finding]]:
     """Compile a kernel file with nvcc for each architecture, where nvcc is at hand."""
     if not architectures:
         return [], []
     try:
         nvcc = find_nvcc()
+        headers = [] if ranks == 1 else [f"-I{get_nccl().include}"]
     except MissingToolError as error:
         return [BuildOutcome("nvcc", None, note=error.message)], []
     source = folder / "nvcc" / PROGRAM
     source.parent.mkdir(exist_ok=True)
-    source.write_text(kernel_file(body), encoding="utf-8", errors="surrogateescape")
+    source.write_text(kernel_file(body, ranks), encoding="utf-8", errors="surrogateescape")
     outcomes: list[BuildOutcome] = []
     findings: list[Finding] = []
     for arch in architectures:
         with tempfile.TemporaryDirectory(prefix="warploom-nvcc-") as work:
             command = [
                 str(nvcc.path), "-std=c++17", f"-arch={arch}", "-O2", "-w", "-Xptxas", "-v",
-                "-x", "cu", "-c", PROGRAM, "-o", f"{work}/unit.o",
+                *headers, "-x", "cu", "-c", PROGRAM, "-o", f"{work}/unit.o",
             ]  # fmt: skip
             result = run_nvcc(command, BuildSpec(source), _NVCC_LIMITS, default_environment())
         name = f"nvcc {arch}"
@@ -192,16 +198,14 @@ def nvcc_outcomes(
     return outcomes, findings
 
 
-def kernel_file(body: str) -> str:
+def kernel_file(body: str, ranks: int = 1) -> str:
     """Return a kernel as a file of its own, with those of the includes that it uses.
 
     Its text begins on the line on which it does in the program that is judged: findings name it.
     """
-    lines = [
-        f"#include <{name}>"
-        if name not in _USES or _USES[name].search(body)
-        else f"// not used: {name}"
-        for name in HEADERS
-    ]
+    lines = includes_of(ranks)
+    for at, name in enumerate(HEADERS):
+        if name in _USES and not _USES[name].search(body):
+            lines[at] = f"// not used: {name}"
     lines += [""] * (first_line_of_body() - 1 - len(lines))
     return "".join(f"{line}\n" for line in lines) + body

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from warploom.core.errors import BadInputError
+from warploom.synthesis.codegen.collective_names import UNORDERED
 from warploom.synthesis.correctness.named import numbers_of
 from warploom.synthesis.records import KernelSpec, TensorArg
 from warploom.synthesis.sizes import shape_value
@@ -30,6 +31,7 @@ _CHECKS = {
 }  # fmt: skip
 _EQUALIZING = ("large", "negative", "wide", "special", "rows", "zero")
 _OF_ONE_ORDER = ("wide", "large")  # values on both sides of 1, far from it
+_WITH_NAN = ("special", "rows")
 _OF_PLACES = ("argmax", "argmin", "topk", "sort")
 _SMALL = (2, 3, 5, 7, 11, 13, 17, 31, 33)
 _ODD = (37, 63, 65, 101, 127, 129)
@@ -91,6 +93,11 @@ def are_equals_unordered(spec: KernelSpec) -> bool:
     Powers underflow, or are all no numbers, and are equal then: no place is the right one.
     """
     return bool({"topk", "sort"} & set(spec.calls)) and "exp" in spec.operations
+
+
+def is_nan_unordered(spec: KernelSpec) -> bool:
+    """Whether a reference takes extremes over ranks, where it says nothing of a NaN."""
+    return bool(UNORDERED & set(spec.operations))
 
 
 def takes_products(spec: KernelSpec) -> bool:
@@ -165,6 +172,8 @@ class _Planner:
             kinds = tuple(kind for kind in kinds if kind not in ("rows", "zero"))
         if takes_products(self.spec):
             kinds = tuple(kind for kind in kinds if kind not in _OF_ONE_ORDER)
+        if is_nan_unordered(self.spec):
+            kinds = tuple(kind for kind in kinds if kind not in _WITH_NAN)
         return kinds
 
     def _case(
@@ -227,7 +236,8 @@ class _Planner:
     def _has_later_turns(self, name: str) -> bool:
         """Whether a row's loop goes along `name`: a later turn may lose what it must keep."""
         known = set(self.spec.operations)
-        if not REDUCING & known or are_equals_unordered(self.spec):
+        unordered = are_equals_unordered(self.spec) or is_nan_unordered(self.spec)
+        if not REDUCING & known or unordered:
             return False
         # Of several reductions the longest alone is known: softmax between two products, say.
         return not self._is_by_row(name) or (self._has_products() and bool({"amax", "sum"} & known))

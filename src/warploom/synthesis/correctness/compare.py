@@ -27,9 +27,25 @@ _MOVING = frozenset(
     {"view", "permute", "clone", "slice", "flip", "cat", "gather", "index", "embedding", "expand",
      "select", "constant_pad_nd", "unsqueeze", "squeeze", "alias", "roll", "arange", "full",
      "scalar_tensor", "where", "index_select", "diagonal", "repeat", "split_with_sizes",
-     "le", "lt", "ge", "gt", "eq", "ne", "bitwise_not", "logical_not", "logical_and"}
+     "le", "lt", "ge", "gt", "eq", "ne", "bitwise_not", "logical_not", "logical_and", "all_gather",
+     "all_to_all", "broadcast"}
 )  # fmt: skip
-_CHOOSING = frozenset({"amax", "amin", "maximum", "minimum", "relu", "clamp", "neg", "abs"})
+_CHOOSING = frozenset(
+    {
+        "amax",
+        "amin",
+        "maximum",
+        "minimum",
+        "relu",
+        "clamp",
+        "neg",
+        "abs",
+        "all_reduce_max",
+        "all_reduce_min",
+        "reduce_scatter_max",
+        "reduce_scatter_min",
+    }
+)
 _EAGER_ROOM = 3.0
 _ROOM = 4.0
 _OVERFLOWN = 2.0**-10  # of the largest number: a product that an earlier one may have passed

@@ -18,30 +18,52 @@ from warploom.synthesis.sizes import shape_value, size_value
 
 @dataclass(frozen=True)
 class PreparedCase:
-    """A case with the bytes of its inputs and what is expected of its outputs."""
+    """A case with the bytes of its inputs and what is expected of its outputs, on one rank.
+
+    `window` is how many bytes the window of one of several has.
+    """
 
     plan: CasePlan
     sizes: tuple[int, ...]
     inputs: tuple[bytes, ...]
     outputs: tuple[Expected, ...]
+    rank: int = 0
+    window: int | None = None
 
 
 def prepare_case(
     spec: KernelSpec, plan: CasePlan, reference: ReferenceProcess, folder: Path
 ) -> PreparedCase:
-    """Have the reference draw and judge one case; `folder` is closed to candidates.
+    """Have the reference draw and judge one case of one rank; see `prepare_ranks`."""
+    return prepare_ranks(spec, plan, reference, folder)[0]
+
+
+def prepare_ranks(
+    spec: KernelSpec, plan: CasePlan, reference: ReferenceProcess, folder: Path
+) -> tuple[PreparedCase, ...]:
+    """Have the reference draw and judge one case, on each rank; `folder` is closed to candidates.
 
     Raises:
         SourceError: the reference fails on these inputs.
     """
     entries = entries_of(spec, plan)
-    stem = folder / f"case-{plan.name}"
+    stems = [folder / f"case-{plan.name}-{rank}" for rank in range(spec.ranks)]
     computed = spec.tolerances[0].computed_in
-    answer = reference.case({
-        "stem": str(stem), "seed": plan.seed, "kind": plan.kind, "computed_in": computed,
+    answers = reference.case({
+        "seed": plan.seed, "kind": plan.kind, "computed_in": computed,
         "inputs": entries, "distinct": _asks_for_places(spec),
         "subnormals": not takes_products(spec), "values": list(plan.values),
-    })  # fmt: skip
+        "rounded": not all(rule.exact for rule in spec.tolerances),
+    }, [str(stem) for stem in stems])  # fmt: skip
+    return tuple(
+        _prepared(spec, plan, stems[rank], answer, rank) for rank, answer in enumerate(answers)
+    )
+
+
+def _prepared(
+    spec: KernelSpec, plan: CasePlan, stem: Path, answer: Mapping[str, Any], rank: int
+) -> PreparedCase:
+    """Return what one rank's files hold, which are deleted."""
     shapes = answer["inputs"]
     sizes = tuple(shapes[s.input][s.dim] for s in spec.symbols)
     outputs: list[Expected] = []
@@ -57,9 +79,10 @@ def prepare_case(
         products = takes_products(spec)
         outputs.append(replace(one, scale=answer["scale"], products=products))
     inputs = tuple(Path(f"{stem}.in{at}").read_bytes() for at in range(len(shapes)))
-    for path in folder.glob(f"{stem.name}.*"):
+    for path in stem.parent.glob(f"{stem.name}.*"):
         path.unlink()
-    return PreparedCase(plan, sizes, inputs, tuple(outputs))
+    window = size_value(spec.window, _named(spec, sizes)) if spec.ranks > 1 else None
+    return PreparedCase(plan, sizes, inputs, tuple(outputs), rank, window)
 
 
 def entries_of(spec: KernelSpec, plan: CasePlan) -> list[Mapping[str, Any]]:

@@ -8,6 +8,8 @@ import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from warploom.synthesis.correctness.frame_ranks import HEADER, STRUCT, WINDOW_GUARD, of_ranks
+
 HEADERS = ("cuda_runtime.h", "cuda_fp16.h", "cuda_bf16.h", "cuda_fp8.h", "math.h")
 """The headers that a candidate finds included; it may include no others."""
 CASES_FILE = "cases.bin"
@@ -237,14 +239,22 @@ int main() {
 _CALL = "\n  const int failed = warploom_forward("
 
 
-def program_text(body: str, *, watched: bool = False) -> str:
+def program_text(body: str, *, watched: bool = False, ranks: int = 1) -> str:
     """Return the whole program with `body` as its region; a watched one says when cases begin."""
-    includes = "".join(f"#include <{name}>\n" for name in HEADERS)
     closing = "" if body.endswith("\n") else "\n"
+    main = _MAIN if ranks == 1 else of_ranks(_MAIN)
+    before = "".join(f"{line}\n" for line in includes_of(ranks))
     return (
-        f"{includes}\n// EVOLVE-BLOCK-START kernel\n{body}{closing}// EVOLVE-BLOCK-END kernel\n"
-        f"{_MAIN.replace(_CALL, f'  warploom::next_case();{_CALL}') if watched else _MAIN}"
+        f"{before}// EVOLVE-BLOCK-START kernel\n"
+        f"{body}{closing}// EVOLVE-BLOCK-END kernel\n"
+        f"{main.replace(_CALL, f'  warploom::next_case();{_CALL}') if watched else main}"
     )
+
+
+def includes_of(ranks: int) -> list[str]:
+    """Return the lines before the region: as many for one rank as for several."""
+    names = HEADERS if ranks == 1 else (*HEADERS[:-1], HEADER)
+    return [*(f"#include <{name}>" for name in names), "" if ranks == 1 else STRUCT]
 
 
 def first_line_of_body() -> int:
@@ -272,7 +282,7 @@ class CaseImage:
 
     `watched`: somebody else uses its tensors too, and writes what lies around them.
     `flush` bytes are written again and again before the call, which is timed for the whole device
-    too then.
+    too then. Of several ranks, `window` is what this one's holds before, with what lies behind it.
     """
 
     sizes: tuple[int, ...]
@@ -280,11 +290,15 @@ class CaseImage:
     outputs: tuple[CaseBuffer, ...]
     watched: bool = False
     flush: int = 0
+    window: bytes = b""
 
 
 def cases_bytes(cases: Sequence[CaseImage]) -> bytes:
-    """Return the file that holds `cases`."""
+    """Return the file that holds `cases`, of one rank."""
     parts = [struct.pack("<q", len(cases))]
+    windows = [len(case.window) for case in cases]
+    if any(windows):
+        parts.append(struct.pack("<q", max(windows)))
     for case in cases:
         head = (
             len(case.sizes), len(case.inputs), len(case.outputs), int(case.watched), case.flush,
@@ -298,4 +312,6 @@ def cases_bytes(cases: Sequence[CaseImage]) -> bytes:
             parts.append(struct.pack("<5q", *words))
             if buffer.shared < 0 and buffer.filled:
                 parts.append(buffer.image)
+        if case.window:
+            parts += [struct.pack("<q", len(case.window) - WINDOW_GUARD), case.window]
     return b"".join(parts)

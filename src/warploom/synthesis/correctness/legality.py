@@ -21,6 +21,16 @@ ALLOWED_CALLS = frozenset(
     }
 )  # fmt: skip
 """Of the CUDA runtime's names, those that a kernel's launch needs."""
+ALLOWED_OF_RANKS = frozenset(
+    {
+        "ncclDevComm", "ncclWindow_t", "ncclTeam", "ncclTeamLsa", "ncclTeamTagLsa", "ncclCoopCta",
+        "ncclCoopWarp", "ncclCoopThread", "ncclLsaBarrierSession", "ncclGetLsaPointer",
+        "ncclGetLocalPointer", "ncclGetPeerPointer",
+    }
+)  # fmt: skip
+"""Of NCCL's device API, what reaches other ranks' memory and waits for them."""
+_BARRIER = "ncclLsaBarrierSession"
+_OF_COOPS = [["<", f"ncclCoop{threads}", ">"] for threads in ("Cta", "Warp", "Thread")]
 _API = re.compile(r"(?:cuda|cu|nv|nvrtc|nvml|cublas|cudnn|nccl|MPI_)[A-Z]\w*\Z")
 _REFUSED = frozenset({"thread", "async", "jthread", "pthread_create", "asm", "__asm__", "main",
                       "printf", "malloc", "free", "new", "delete", "__managed__",
@@ -28,9 +38,23 @@ _REFUSED = frozenset({"thread", "async", "jthread", "pthread_create", "asm", "__
 _CONSTANT = frozenset({"constexpr", "__constant__"})
 
 
-def candidate_findings(body: str, name: str) -> list[Finding]:
-    """Return what the text of a candidate holds that no kernel needs."""
-    return [*_findings(body, name), *_kept(body, name)]
+def candidate_findings(body: str, name: str, ranks: int = 1) -> list[Finding]:
+    """Return what the text of a candidate holds that no kernel needs, for so many ranks."""
+    allowed = ALLOWED_CALLS if ranks == 1 else ALLOWED_CALLS | ALLOWED_OF_RANKS
+    return [*_findings(body, name, allowed), *_renamed(body, name), *_kept(body, name)]
+
+
+def _renamed(body: str, name: str) -> Iterator[Finding]:
+    """Yield uses of a barrier's type that could be a variable of that name: a hidden comparison."""
+    tokens = scan(body).tokens
+    for at, token in enumerate(tokens):
+        words = [follower.text for follower in tokens[at + 1 : at + 4]]
+        if token.text == _BARRIER and words not in _OF_COOPS:
+            yield Finding(
+                "redefinition", Severity.ERROR,
+                f"{_BARRIER} must be followed by the threads that meet: <ncclCoopCta>", "", name,
+                token.line + first_line_of_body() - 1,
+            )  # fmt: skip
 
 
 def _kept(body: str, name: str) -> Iterator[Finding]:
@@ -90,7 +114,7 @@ def _is_constant(tokens: Sequence[Token]) -> bool:
     return "const" in texts
 
 
-def _findings(body: str, name: str) -> Iterator[Finding]:
+def _findings(body: str, name: str, allowed: frozenset[str]) -> Iterator[Finding]:
     def refused(kind: str, message: str, line: int, hint: str = "") -> Finding:
         return Finding(kind, Severity.ERROR, message, hint, name, line + first_line_of_body() - 1)
 
@@ -110,12 +134,12 @@ def _findings(body: str, name: str) -> Iterator[Finding]:
         if token.kind != "name":
             continue
         entry = entry or token.text == "warploom_forward"
-        if _API.match(token.text) and token.text not in ALLOWED_CALLS:
+        if _API.match(token.text) and token.text not in allowed:
             yield refused(
                 "forbidden_call",
                 f"{token.text} is no part of a kernel or its launch",
                 token.line,
-                f"of the CUDA runtime a kernel file may use: {', '.join(sorted(ALLOWED_CALLS))}",
+                f"of the CUDA runtime a kernel file may use: {', '.join(sorted(allowed))}",
             )
         elif token.text in _REFUSED:
             yield refused("forbidden_call", f"{token.text} is refused in a kernel file",

@@ -15,6 +15,7 @@ from warploom.synthesis.correctness.frame import (
     CaseImage,
     cases_bytes,
 )
+from warploom.synthesis.correctness.frame_ranks import WINDOW_GUARD
 
 ITEM_BYTES = {"float64": 8, "int64": 8, "float32": 4, "int32": 4, "float16": 2, "bfloat16": 2,
               "int16": 2}  # fmt: skip
@@ -42,12 +43,16 @@ class LaidCase:
 
 @dataclass(frozen=True)
 class CaseResult:
-    """What came back of one case: the bytes of each output, and what else was touched."""
+    """What came back of one case: the bytes of each output, and what else was touched.
+
+    `changed_window`: what lies behind the window of its rank.
+    """
 
     case: PreparedCase
     outputs: tuple[bytes, ...]
     changed_inputs: tuple[int, ...]
     changed_around: tuple[int, ...]
+    changed_window: bool = False
 
 
 def lay_out(case: PreparedCase, input_types: Sequence[str], seed: int, flush: int = 0) -> LaidCase:
@@ -75,7 +80,14 @@ def lay_out(case: PreparedCase, input_types: Sequence[str], seed: int, flush: in
         spans.append(span)
     return LaidCase(
         case,
-        CaseImage(case.sizes, tuple(inputs), tuple(outputs), case.plan.guarded, flush),
+        CaseImage(
+            case.sizes,
+            tuple(inputs),
+            tuple(outputs),
+            case.plan.guarded,
+            flush,
+            b"" if case.window is None else words.randbytes(case.window + WINDOW_GUARD),
+        ),
         tuple(spans),
     )
 
@@ -92,17 +104,22 @@ def _placed(
 
 
 def write_cases(cases: Sequence[LaidCase], folder: Path) -> None:
-    """Write the file that the program reads."""
+    """Write the file that the program reads, or one for each rank."""
     folder.mkdir(exist_ok=True)
-    (folder / CASES_FILE).write_bytes(cases_bytes([case.image for case in cases]))
+    ranks = 1 + max((laid.case.rank for laid in cases), default=0)
+    for rank in range(ranks):
+        own = [laid.image for laid in cases if laid.case.rank == rank]
+        name = CASES_FILE if ranks == 1 else f"cases-{rank}.bin"
+        (folder / name).write_bytes(cases_bytes(own))
 
 
 def options_for(
-    folder: Path, seed: int, timing: Timing, seconds: float, machine: Topology | None = None
-) -> RunOptions:
+    folder: Path, seed: int, timing: Timing, seconds: float, machine: Topology | None = None,
+    ranks: int = 1,
+) -> RunOptions:  # fmt: skip
     """Return how to run the cases of `folder` once."""
     return RunOptions(
-        run=RunSpec(seed, timing), ranks=1, folder=folder, machine=machine,
+        run=RunSpec(seed, timing), ranks=ranks, folder=folder, machine=machine,
         limits=Limits(seconds=seconds, memory_mb=4096, output_mb=4),
     )  # fmt: skip
 
@@ -119,8 +136,10 @@ class HasReadbacks(Protocol):
 def results_of(run: HasReadbacks, cases: Sequence[LaidCase]) -> list[CaseResult] | None:
     """Return what came back of each case; None where it is not what the frame reads back."""
     found: list[CaseResult] = []
-    taken = iter(run.readbacks)
+    ranks = {laid.case.rank for laid in cases}
+    taken_by = {rank: iter([r for r in run.readbacks if _rank_of(r) == rank]) for rank in ranks}
     for laid in cases:
+        taken = taken_by[laid.case.rank]
         buffers = (*laid.image.inputs, *laid.image.outputs)
         count = len(laid.image.inputs)
         outputs: list[bytes] = []
@@ -142,5 +161,15 @@ def results_of(run: HasReadbacks, cases: Sequence[LaidCase]) -> list[CaseResult]
             outputs.append(got[begin:end])
             if got[:begin] != buffer.image[:begin] or got[end:] != buffer.image[end:]:
                 around.append(at - count)
-        found.append(CaseResult(laid.case, tuple(outputs), tuple(changed), tuple(around)))
-    return found if next(taken, None) is None else None
+        behind = False
+        if laid.image.window:
+            guard = next(taken, None)
+            if guard is None or len(guard.data) != WINDOW_GUARD:
+                return None
+            behind = bytes(guard.data) != laid.image.window[-WINDOW_GUARD:]
+        found.append(CaseResult(laid.case, tuple(outputs), tuple(changed), tuple(around), behind))
+    return found if all(next(taken, None) is None for taken in taken_by.values()) else None
+
+
+def _rank_of(readback: HasData) -> int:
+    return getattr(readback, "rank", 0)

@@ -36,7 +36,7 @@ def _passing(spec: KernelSpec, case: PreparedCase, at: int) -> Iterator[str]:
         yield "its mean"
     for number, tensor in enumerate(spec.inputs):
         values = decode(case.inputs[number], tensor.dtype)
-        computes = values.size == count and _is_copy_refused(spec)
+        computes = values.size == count and (spec.ranks > 1 or _is_copy_refused(spec))
         if computes and _passes(values, expected, spec, at):
             yield f"a copy of {tensor.name}"
 

@@ -3,8 +3,9 @@
 import json
 import shutil
 from pathlib import Path
+from typing import Any
 
-from warploom.core.errors import BadInputError
+from warploom.core.errors import BadInputError, UnsupportedError
 from warploom.core.ids import digest
 
 
@@ -14,9 +15,17 @@ def export_package(run: Path, folder: Path) -> tuple[Path, ...]:
     Raises:
         BadInputError: the run verified no kernel, its kernel is not the one that was verified, or
             the folder holds something.
+        UnsupportedError: it is a kernel of several ranks.
     """
-    report = json.loads((run / "report.json").read_text())
+    report: dict[str, Any] = json.loads((run / "report.json").read_text())
     package = run / "package"
+    spec: dict[str, Any] = report["spec"] or {}
+    ranks = spec.get("ranks", 1)
+    if report["verified"] and ranks > 1:
+        raise UnsupportedError(
+            f"a kernel of {ranks} ranks is not exported: the package has no communicator yet",
+            file=str(run), hint=f"the kernel is {run / 'kernel.cu'}",
+        )  # fmt: skip
     if not report["verified"] or not package.is_dir():
         raise BadInputError(
             "only a verified kernel is exported, and this run has none", file=str(run)

@@ -7,12 +7,19 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from warploom.core.errors import BadInputError
+from warploom.synthesis.codegen.collective_names import REDUCING
 from warploom.synthesis.codegen.graph import Graph, Node, graph_from
 from warploom.synthesis.codegen.reductions import dims_of
 from warploom.synthesis.codegen.refusal import BeyondRulesError
 from warploom.synthesis.codegen.values import PRODUCTS, REDUCTIONS, SCANS
 from warploom.synthesis.correctness.compare import exactness_of, tolerance_for
-from warploom.synthesis.records import KernelSpec, SymbolArg, TensorArg
+from warploom.synthesis.interview.several import (
+    collective_of,
+    divided,
+    window_of,
+    without_copies,
+)
+from warploom.synthesis.records import KernelSpec, PrecisionTolerance, SymbolArg, TensorArg
 from warploom.synthesis.reference.client import ReferenceProcess
 from warploom.synthesis.sizes import size_value
 
@@ -40,28 +47,29 @@ def interview(
     loaded = reference.load(seeds)
     trace = reference.trace()
     graph = named_graph(trace, loaded["inputs"])
+    ranks = reference.ranks
+    graph = without_copies(graph) if ranks > 1 else graph
     _check_sizes(graph)
+    collective = collective_of(graph, ranks) if ranks > 1 else None
     tensors = [(at, e) for at, e in enumerate(loaded["inputs"]) if "shape" in e]
     inputs = _inputs(reference, graph, [at for at, _ in tensors])
     outputs = tuple(
         TensorArg(f"out{at}", graph.by_name[name].sizes, graph.by_name[name].dtype)
         for at, name in enumerate(graph.outputs)
     )
+    shapes = [entry["shape"] for _, entry in tensors]
     symbols = tuple(
-        SymbolArg(
-            s.name, s.input, s.dim, tensors[s.input][1]["shape"][s.dim], _multiple(graph, s.name)
-        )
+        SymbolArg(s.name, s.input, s.dim, shapes[s.input][s.dim], _multiple(graph, s.name))
         for s in graph.symbols
     )
+    if collective is not None:
+        symbols = divided(symbols, graph, collective, ranks)
     example = {symbol.name: symbol.example for symbol in symbols}
     text = _longest_reduction(graph, example)
-    computed = "float64" if any(t.dtype == "float64" for t in inputs) else "float32"
+    if collective is not None and collective.op in REDUCING:
+        text = f"({text}*{ranks})"
     operations = tuple(dict.fromkeys(node.op for node in graph.nodes))
-    types = [tensor.dtype for tensor in inputs]
-    tolerances = tuple(
-        tolerance_for(t.dtype, computed, text, exactness_of(operations, types, t.dtype))
-        for t in outputs
-    )
+    tolerances = _tolerances(operations, inputs, outputs, text)
     spec = KernelSpec(
         name=_name(reference, prompt),
         prompt=prompt,
@@ -74,10 +82,24 @@ def interview(
         calls=tuple(trace["calls"]),
         constants={e["name"]: e["scalar"] for e in loaded["inputs"]
                    if isinstance(e.get("scalar"), int | float)},
+        ranks=ranks,
+        window="0" if collective is None else window_of(graph, collective),
         notes=(f"traced by PyTorch {loaded['torch']}",),
     )  # fmt: skip
     check_prompt(spec)
     return Interview(spec, graph, loaded["torch"])
+
+
+def _tolerances(
+    operations: Sequence[str], inputs: Sequence[TensorArg], outputs: Sequence[TensorArg], text: str
+) -> tuple[PrecisionTolerance, ...]:
+    """Return the outputs' tolerances; `text` is the length of the longest reduction."""
+    computed = "float64" if any(t.dtype == "float64" for t in inputs) else "float32"
+    types = [tensor.dtype for tensor in inputs]
+    return tuple(
+        tolerance_for(t.dtype, computed, text, exactness_of(operations, types, t.dtype))
+        for t in outputs
+    )
 
 
 def _inputs(

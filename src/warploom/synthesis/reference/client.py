@@ -1,5 +1,6 @@
 """Asks the reference's process; the only way from the rest of warploom to PyTorch."""
 
+import contextlib
 import importlib.util
 import json
 import subprocess
@@ -11,7 +12,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, TextIO, cast
 
-from warploom.core.errors import MissingToolError, SourceError, ToolFailedError
+from warploom.core.errors import MissingToolError, SourceError, ToolFailedError, UnsupportedError
 
 _MODULE = "warploom.synthesis.reference.worker"
 
@@ -38,20 +39,23 @@ class Baseline:
 
 
 class ReferenceProcess:
-    """A process that holds one reference; use it as a context manager."""
+    """A process that holds one reference, or one for each rank; use it as a context manager.
 
-    def __init__(self, file: Path, name: str = "") -> None:
+    The ranks do everything in step, and reach each other over the loopback device.
+    """
+
+    def __init__(self, file: Path, name: str = "", ranks: int = 1) -> None:
         require_torch()
         if not file.is_file():
             raise SourceError("no such file", file=str(file))
         self.file = file.resolve()
         self.name = name
-        self._errors = tempfile.TemporaryFile("w+")  # noqa: SIM115 - closed with the process
-        self._process = subprocess.Popen(
-            [sys.executable, "-W", "ignore", "-m", _MODULE],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._errors, text=True,
-            start_new_session=True,
-        )  # fmt: skip
+        self.ranks = ranks
+        self._folder = tempfile.TemporaryDirectory(prefix="warploom-ranks-")
+        store = str(Path(self._folder.name) / "store")
+        self._workers = [
+            _Worker([] if ranks == 1 else [str(rank), str(ranks), store]) for rank in range(ranks)
+        ]
 
     def __enter__(self) -> "ReferenceProcess":
         return self
@@ -66,32 +70,51 @@ class ReferenceProcess:
 
     def close(self) -> None:
         """End the process."""
-        self._process.kill()
-        self._process.wait()
-        for stream in (self._process.stdin, self._process.stdout, self._errors):
-            if stream is not None:
-                stream.close()
+        for worker in self._workers:
+            worker.close()
+        self._folder.cleanup()
 
     def load(self, seeds: Sequence[int]) -> Mapping[str, Any]:
-        """Import the reference and return its inputs and outputs by example."""
-        return self._ask({"do": "load", "file": str(self.file), "name": self.name,
-                          "seeds": list(seeds)})  # fmt: skip
+        """Import the reference and return its inputs and outputs by example.
+
+        Raises:
+            SourceError: it fails, or has other shapes on another rank.
+        """
+        answers = self._ask_all({"do": "load", "file": str(self.file), "name": self.name,
+                                 "seeds": list(seeds)})  # fmt: skip
+        self._require_alike("have inputs and outputs of the same shapes and types", answers)
+        return answers[0]
 
     def trace(self) -> Mapping[str, Any]:
-        """Return the graph of the loaded reference."""
-        return self._ask({"do": "trace"})
+        """Return the graph of the loaded reference.
+
+        Raises:
+            SourceError: it cannot be traced, or does something else on another rank.
+        """
+        answers = self._ask_all({"do": "trace"})
+        self._require_alike("do the same", answers)
+        return answers[0]
+
+    def _require_alike(self, what: str, answers: Sequence[Mapping[str, Any]]) -> None:
+        for rank, answer in enumerate(answers):
+            if answer != answers[0]:
+                raise SourceError(
+                    f"all ranks must {what}, but rank {rank} does not as rank 0",
+                    file=str(self.file), hint="what differs from rank to rank must be a tensor",
+                )  # fmt: skip
 
     def domains(self, indices: Mapping[int, str]) -> Mapping[str, Any]:
         """Say which inputs are indices; returns what values each input has."""
-        return self._ask({"do": "domains", "indices": {str(k): v for k, v in indices.items()}})
+        asked = {"do": "domains", "indices": {str(k): v for k, v in indices.items()}}
+        return self._ask_all(asked)[0]
 
-    def case(self, request: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Have the inputs of one case drawn and judged; their files begin with its `stem`.
+    def case(self, request: Mapping[str, Any], stems: Sequence[str]) -> Sequence[Mapping[str, Any]]:
+        """Have the inputs of one case drawn and judged: those of each rank, in files of its stem.
 
         Raises:
             SourceError: the reference fails on these inputs.
         """
-        return self._ask({"do": "case", **request})
+        return self._ask_all({"do": "case", **request}, stems)
 
     def gpu(self) -> str:
         """Return the name of the GPU that PyTorch sees.
@@ -119,26 +142,64 @@ class ReferenceProcess:
         return tuple(Baseline(one["mode"], tuple(one["milliseconds"])) for one in answer)
 
     def _ask(self, request: Mapping[str, Any]) -> Mapping[str, Any]:
-        stdin = cast("TextIO", self._process.stdin)
-        stdout = cast("TextIO", self._process.stdout)
-        try:
-            stdin.write(json.dumps(request) + "\n")
-            stdin.flush()
-            line = stdout.readline()
-        except BrokenPipeError:
-            line = ""
-        if not line:
-            raise ToolFailedError(
-                f"the process of the reference must answer, but ended:\n{self._last_words()}",
-                file=str(self.file),
-            )
-        answer = json.loads(line)
-        if "error" in answer:
-            raise SourceError(
+        return self._ask_all(request)[0]
+
+    def _ask_all(
+        self, request: Mapping[str, Any], stems: Sequence[str] = ()
+    ) -> Sequence[Mapping[str, Any]]:
+        """Ask all ranks at once; returns what each says."""
+        for rank, worker in enumerate(self._workers):
+            worker.send({**request, "stem": stems[rank]} if stems else request)
+        lines = [worker.receive() for worker in self._workers]
+        answers: list[Mapping[str, Any]] = [json.loads(line) for line in lines if line]
+        failed = [answer for answer in answers if "error" in answer]
+        if failed:
+            answer = min(failed, key=lambda one: (bool(one["echo"]), one["line"] is None))
+            kind = UnsupportedError if answer["beyond"] else SourceError
+            raise kind(
                 answer["error"], file=str(self.file), line=answer["line"], hint=answer["hint"]
             )
-        return answer["ok"]
+        for worker, line in zip(self._workers, lines, strict=True):
+            if not line:
+                raise ToolFailedError(
+                    f"the process of the reference must answer, but ended:\n{worker.last_words()}",
+                    file=str(self.file),
+                )
+        return [answer["ok"] for answer in answers]
 
-    def _last_words(self) -> str:
+
+class _Worker:
+    """One process, and the pipes to it."""
+
+    def __init__(self, arguments: Sequence[str]) -> None:
+        self._errors = tempfile.TemporaryFile("w+")  # noqa: SIM115 - closed with the process
+        self._process = subprocess.Popen(
+            [sys.executable, "-W", "ignore", "-m", _MODULE, *arguments],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._errors, text=True,
+            start_new_session=True,
+        )  # fmt: skip
+
+    def send(self, request: Mapping[str, Any]) -> None:
+        """Send a request; that the process has ended shows where its answer is awaited."""
+        stdin = cast("TextIO", self._process.stdin)
+        with contextlib.suppress(BrokenPipeError):
+            stdin.write(json.dumps(request) + "\n")
+            stdin.flush()
+
+    def receive(self) -> str:
+        """Return the line that answers, or nothing where the process has ended."""
+        return cast("TextIO", self._process.stdout).readline()
+
+    def last_words(self) -> str:
+        """Return the end of what it wrote to stderr."""
         self._errors.seek(0)
         return self._errors.read()[-2000:]
+
+    def close(self) -> None:
+        """End the process."""
+        self._process.kill()
+        self._process.wait()
+        for stream in (self._process.stdin, self._process.stdout, self._errors):
+            if stream is not None:
+                with contextlib.suppress(BrokenPipeError):
+                    stream.close()

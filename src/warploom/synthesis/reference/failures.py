@@ -5,13 +5,21 @@ from pathlib import Path
 
 
 class ReferenceFailedError(Exception):
-    """The reference breaks a rule; `line` is the one of its file, where known."""
+    """The reference breaks a rule; `line` is the one of its file, where known.
 
-    def __init__(self, message: str, *, line: int | None = None, hint: str = "") -> None:
+    `beyond`: it is right, and nobody has code for it. `echo`: another rank says why.
+    """
+
+    def __init__(
+        self, message: str, *, line: int | None = None, hint: str = "", beyond: bool = False,
+        echo: bool = False,
+    ) -> None:  # fmt: skip
         super().__init__(message)
         self.message = message
         self.line = line
         self.hint = hint
+        self.beyond = beyond
+        self.echo = echo
 
 
 def line_in(file: Path, error: BaseException) -> int | None:

@@ -21,7 +21,9 @@ _NO_ROUNDING = frozenset(
     {"clone", "_to_copy", "where", "amax", "amin", "max", "min", "maximum", "minimum", "relu",
      "neg", "abs", "cat", "index", "gather", "embedding", "floor", "ceil", "round", "sign",
      "clamp", "masked_fill", "constant_pad_nd", "flip", "roll", "sort", "topk", "full", "zeros",
-     "ones", "arange", "scalar_tensor", "index_select", "stack", "repeat"}
+     "ones", "arange", "scalar_tensor", "index_select", "stack", "repeat", "all_gather",
+     "all_to_all", "broadcast", "all_reduce_max", "all_reduce_min", "reduce_scatter_max",
+     "reduce_scatter_min"}
 )  # fmt: skip
 _STEP = 2.0**-32  # the least that double precision tells from its own roundings, in long sums
 _ROUGH = 2.0**-5  # much more than roundings, much less than another computation
@@ -114,9 +116,14 @@ def evaluate(
                     result = loaded.function(*copies)
             else:
                 result = loaded.function(*copies)
+    except ReferenceFailedError:
+        raise
     except Exception as error:
+        several = "process group" in str(error)
         raise ReferenceFailedError(
-            f"the reference fails: {first_line(error)}", line=line_in(loaded.file, error)
+            f"the reference fails: {first_line(error)}",
+            line=line_in(loaded.file, error),
+            hint="--ranks 2, if it calls torch.distributed" if several else "",
         ) from error
     for before, after in zip(inputs, copies, strict=True):
         if is_tensor(before) and not same(before, after):

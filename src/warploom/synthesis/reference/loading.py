@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from warploom.synthesis.reference import ranks
 from warploom.synthesis.reference.failures import ReferenceFailedError, first_line, line_in
 from warploom.synthesis.reference.torch_module import is_tensor, torch
 
@@ -64,7 +65,7 @@ def load(file: Path, name: str) -> Loaded:
 
 
 def _import(file: Path) -> Any:
-    spec = importlib.util.spec_from_file_location("warploom_reference", file)
+    spec = importlib.util.spec_from_file_location(ranks.MODULE, file)
     if spec is None or spec.loader is None:
         raise ReferenceFailedError("must be a Python file that can be imported")
     module = importlib.util.module_from_spec(spec)
@@ -72,7 +73,7 @@ def _import(file: Path) -> Any:
     sys.path.insert(0, str(file.parent))
     try:
         spec.loader.exec_module(module)
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, ReferenceFailedError):
         raise
     except BaseException as error:
         raise ReferenceFailedError(
@@ -120,9 +121,12 @@ def _seeded(file: Path, examples: Any) -> Callable[[int], tuple[Any, ...]]:
     takes = len(inspect.signature(examples).parameters)
 
     def draw(seed: int) -> tuple[Any, ...]:
+        if takes < 2:  # each rank has numbers of its own
+            seed = seed * ranks.ranks() + ranks.rank()
         torch.manual_seed(seed)
+        given = (seed, ranks.rank(), ranks.ranks())
         try:
-            found = examples(seed) if takes else examples()
+            found = examples(*given[:takes])
         except Exception as error:
             raise ReferenceFailedError(
                 f"example_inputs failed: {first_line(error)}", line=line_in(file, error)

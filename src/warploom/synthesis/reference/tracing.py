@@ -4,6 +4,7 @@ import inspect
 import math
 import operator
 import warnings
+from collections import Counter
 from types import FrameType
 from typing import Any
 
@@ -11,6 +12,7 @@ from warploom.synthesis.reference.decompositions import table
 from warploom.synthesis.reference.expressions import expression, plain_size
 from warploom.synthesis.reference.failures import ReferenceFailedError, first_line, line_in
 from warploom.synthesis.reference.loading import Loaded
+from warploom.synthesis.reference.ranks import OPERATIONS
 from warploom.synthesis.reference.torch_module import dtype_name, is_tensor, torch
 
 _DROPPED = ("_assert_tensor_metadata", "_assert_scalar", "sym_constrain_range_for_size",
@@ -140,6 +142,8 @@ def operation_lines(loaded: Loaded, example: tuple[Any, ...]) -> dict[str, list[
     try:
         with torch.no_grad(), Watch():
             loaded.function(*[v.clone() if is_tensor(v) else v for v in example])
+    except ReferenceFailedError:
+        raise
     except Exception as error:
         raise ReferenceFailedError(
             f"the reference fails on its own example: {first_line(error)}",
@@ -161,6 +165,7 @@ class _Graph:
         }
         self.signature = program.graph_signature
         self.rename: dict[str, str] = {}
+        self.collectives: Counter[str] = Counter()
 
     def encode(self) -> dict[str, Json]:
         """Return inputs, nodes, outputs and symbols."""
@@ -253,7 +258,11 @@ class _Graph:
         if not lines:
             base = str(node.meta.get("original_aten", "")).removeprefix("aten.").split(".")[0]
             lines = self.lines.get(base)
-        return lines[0] if lines else None
+        if not lines:
+            return None
+        at = self.collectives[name] if name in OPERATIONS else 0  # each of its calls is a node
+        self.collectives[name] += 1
+        return lines[min(at, len(lines) - 1)]
 
     def _arg(self, value: Any) -> Json:
         if isinstance(value, torch.fx.Node):

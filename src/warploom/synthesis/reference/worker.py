@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 from typing import Any, TextIO
 
-from warploom.synthesis.reference import judging, loading, timing, tracing, values
+from warploom.synthesis.reference import judging, loading, ranks, timing, tracing, values
 from warploom.synthesis.reference.failures import (
     ReferenceFailedError,
     first_line,
@@ -19,6 +19,7 @@ from warploom.synthesis.reference.torch_module import DTYPES, dtype_name, is_ten
 
 _EPS = {"float64": 2.0**-52}
 _EPS_NARROW = 2.0**-23
+_BETWEEN_RANKS = 1 << 52  # of seeds, which are below 2^48
 Json = Any
 
 
@@ -38,9 +39,10 @@ class _Server:
 
     def do_load(self, request: dict[str, Json]) -> Json:
         """Import the reference, draw examples, and see that it is steady."""
-        self.loaded = loading.load(Path(request["file"]), request["name"])
-        self.examples = [self.loaded.examples(seed) for seed in request["seeds"]]
-        _check_examples(self.examples)
+        with ranks.in_step():
+            self.loaded = loading.load(Path(request["file"]), request["name"])
+            self.examples = [self.loaded.examples(seed) for seed in request["seeds"]]
+            _check_examples(self.examples)
         example = self.examples[0]
         first, second = (judging.evaluate(self.loaded, list(example)) for _ in range(2))
         if not all(judging.same(a, b) for a, b in zip(first, second, strict=True)):
@@ -81,14 +83,19 @@ class _Server:
     def do_case(self, request: dict[str, Json]) -> Json:
         """Draw the inputs of one case and write them, with what is expected of their outputs."""
         assert self.loaded is not None
+        request = {**request, "seed": request["seed"] + ranks.rank() * _BETWEEN_RANKS}
         generator = torch.Generator().manual_seed(request["seed"])
-        inputs = self._inputs(request, generator)
-        self._check_trace(request)
+        with ranks.in_step():
+            inputs = self._inputs(request, generator)
+            self._check_trace(request)
         eager = judging.evaluate(self.loaded, inputs)
         exact = judging.evaluate(self.loaded, inputs, double=True)
         eps = _EPS.get(request["computed_in"], _EPS_NARROW)
-        bounds = judging.spread_of(self.loaded, inputs, exact, eps, generator)
-        moved = judging.roundings_of(self.loaded, inputs, exact, eps, generator)
+        bounds = [(value, value) for value in exact]
+        moved = [torch.zeros_like(value, dtype=torch.float64) for value in exact]
+        if request.get("rounded", True):
+            bounds = judging.spread_of(self.loaded, inputs, exact, eps, generator)
+            moved = judging.roundings_of(self.loaded, inputs, exact, eps, generator)
         stem = request["stem"]
         for at, value in enumerate(v for v in inputs if is_tensor(v)):
             _write(f"{stem}.in{at}", value)
@@ -210,18 +217,26 @@ def main() -> None:
     out: TextIO = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
     torch.set_num_threads(1)
+    if sys.argv[1:]:
+        rank, count, store = sys.argv[1:]
+        ranks.join(int(rank), int(count), store)
     server = _Server()
     for line in sys.stdin:
         try:
             answer: Json = {"ok": server.answer(json.loads(line))}
         except ReferenceFailedError as failure:
-            answer = {"error": failure.message, "line": failure.line, "hint": failure.hint}
+            answer = {
+                "error": failure.message, "line": failure.line, "hint": failure.hint,
+                "beyond": failure.beyond, "echo": failure.echo,
+            }  # fmt: skip
         except Exception as error:  # noqa: BLE001 - whatever it is, the user is told
             file = server.loaded.file if server.loaded else Path()
             answer = {
                 "error": f"PyTorch failed on the reference: {first_line(error)}",
                 "line": line_in(file, error),
                 "hint": "",
+                "beyond": False,
+                "echo": False,
             }
         out.write(json.dumps(answer) + "\n")
         out.flush()
