@@ -57,6 +57,10 @@ __device__ inline ncclWindow_t windowOf(const Wire& wire, Place place) {
   return wire.windows[place >> kPlaceBits];
 }
 
+__host__ __device__ inline Place placeOf(size_t window, size_t offset) {
+  return (Place(window) << kPlaceBits) + offset;
+}
+
 __host__ __device__ inline size_t offsetOf(Place place) {
   return place & ((Place(1) << kPlaceBits) - 1);
 }
