@@ -45,7 +45,7 @@ def test_the_bandit_follows_what_pays() -> None:
 
 
 def test_an_untried_operator_comes_first() -> None:
-    bandit = OperatorBandit(BanditConfig(share=1.0))
+    bandit = OperatorBandit(BanditConfig(share=1.0, patience=0))
     bandit.observe("single", 0.5)
     assert bandit.pick(WEIGHTS, Random(1)) == "several"
 

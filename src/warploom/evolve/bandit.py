@@ -27,7 +27,8 @@ def gain(parent: Outcome, child: Outcome, failure: float) -> float:
 class OperatorBandit:
     """Picks operators by UCB1 (Auer et al. 2002) with rewards that fade.
 
-    The reward is the gain where that is positive, as a share of the largest one so far.
+    The reward is the gain where that is positive, as a share of the largest one so far. A few
+    rewards tell no operators apart: the more there are, the more often they decide.
     """
 
     def __init__(self, config: BanditConfig) -> None:
@@ -48,7 +49,9 @@ class OperatorBandit:
     def pick(self, weights: Mapping[str, float], rng: Random) -> str:
         """Return an operator among those with a weight above 0."""
         arms = {name: weight for name, weight in weights.items() if weight > 0}
-        if len(arms) > 1 and rng.random() < self._config.share and self._largest > 0:
+        known = sum(self._counts.values())
+        share = self._config.share * known / (known + self._config.patience) if known else 0.0
+        if len(arms) > 1 and rng.random() < share and self._largest > 0:
             return max(arms, key=lambda name: (self._bound(name), arms[name]))
         return rng.choices(list(arms), list(arms.values()))[0]
 

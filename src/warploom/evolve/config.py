@@ -20,10 +20,12 @@ def _plain(value: object) -> object:
 
 Share = Annotated[float, Field(ge=0, le=1)]
 Positive = Annotated[float, Field(gt=0)]
-Operator = Literal["single", "several", "crossover", "diff", "full", "llm_crossover", "fix"]
+Operator = Literal[
+    "single", "several", "crossover", "predicted", "diff", "full", "llm_crossover", "fix",
+]  # fmt: skip
 
 
-RULES = ("single", "several", "crossover")
+RULES = ("single", "several", "crossover", "predicted")
 """The operators that need no model."""
 MODEL_KINDS = ("diff", "full", "llm_crossover", "fix")
 """The operators that ask a model: the kinds of `PromptSampler`."""
@@ -120,7 +122,9 @@ class PhaseConfig(_Section):
 
     selection: SelectionConfig = SelectionConfig()
     operators: dict[Operator, Annotated[float, Field(ge=0)]] = Field(
-        default_factory=lambda: {"single": 1.0, "several": 1.0, "crossover": 1.0}
+        default_factory=lambda: {
+            "single": 1.0, "several": 1.0, "crossover": 1.0, "predicted": 9.0,
+        }  # fmt: skip
     )
 
     @model_validator(mode="after")
@@ -139,7 +143,7 @@ def _explore() -> PhaseConfig:
     return PhaseConfig(
         selection=SelectionConfig(strategy="weighted", sharpness=1.0),
         operators={
-            "single": 3.0, "several": 2.0, "crossover": 1.0,
+            "single": 0.5, "several": 0.5, "crossover": 0.5, "predicted": 4.5,
             "diff": 3.0, "full": 2.0, "llm_crossover": 1.0, "fix": 1.0,
         },
     )  # fmt: skip
@@ -149,7 +153,7 @@ def _exploit() -> PhaseConfig:
     return PhaseConfig(
         selection=SelectionConfig(strategy="power_law", exponent=2.0),
         operators={
-            "single": 2.0, "several": 1.0, "crossover": 2.0,
+            "single": 0.5, "several": 0.25, "crossover": 0.5, "predicted": 3.75,
             "diff": 4.0, "full": 1.0, "llm_crossover": 2.0, "fix": 1.0,
         },
     )  # fmt: skip
@@ -167,13 +171,14 @@ class BanditConfig(_Section):
     """How operators and steps are learned.
 
     With the probability `share` UCB1 picks the operator (`exploration` is the factor of its bonus),
-    else the weights of the phase do. `decay` is what an older reward counts for after each newer
+    else the weights of the phase do; `share` comes to half of itself with `patience` rewards. `decay` is what an older reward counts for after each newer
     one. Steps are drawn by exp(mean gain / `temperature`), the gain being the logarithm of the
     speed-up; a failure counts as a gain of -`failure`. `most_steps` is what the operator `several`
     takes at once.
     """
 
     share: Share = 0.7
+    patience: Annotated[float, Field(ge=0)] = 20.0
     exploration: Annotated[float, Field(ge=0)] = 0.5
     decay: Annotated[float, Field(gt=0, le=1)] = 0.98
     temperature: Positive = 0.1

@@ -321,8 +321,9 @@ class Run:
             return
         lineage = candidate.lineage
         self.search.pending.add(
-            candidate.number, candidate.text, lineage.directives, model=bool(lineage.model)
-        )
+            candidate.number, candidate.text, lineage.directives, model=bool(lineage.model),
+            api=candidate.api,
+        )  # fmt: skip
         self.judging.submit(candidate.number, lineage.proposer, candidate.text, candidate.api)
 
     def _confirm(self, number: int) -> None:

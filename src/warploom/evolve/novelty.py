@@ -22,6 +22,7 @@ class _Waiting:
     normal_hash: str
     directives: Mapping[str, str]
     text: str
+    api: str
 
 
 @dataclass(slots=True)
@@ -39,9 +40,11 @@ class Pending:
     _by_rules: Counter[str] = field(default_factory=Counter[str])
     _by_models: Counter[str] = field(default_factory=Counter[str])
 
-    def add(self, number: int, text: str, directives: Mapping[str, str], *, model: bool) -> None:
+    def add(
+        self, number: int, text: str, directives: Mapping[str, str], *, model: bool, api: str = ""
+    ) -> None:
         """Note a text."""
-        one = _Waiting(normal_hash(text, self.language), directives, text)
+        one = _Waiting(normal_hash(text, self.language), directives, text, api)
         self.drop(number)
         group, hashes = (self._models, self._by_models) if model else (self._rules, self._by_rules)
         group[number] = one
@@ -61,6 +64,10 @@ class Pending:
         """Whether a proposal by rules must not be this text."""
         found = normal_hash(text, self.language)
         return found in self._by_rules or (not self.ordered and found in self._by_models)
+
+    def by_rules(self) -> list[tuple[Mapping[str, str], str]]:
+        """Return the directives of what rules have proposed, each with what it communicates by."""
+        return [(one.directives, one.api) for _, one in sorted(self._rules.items())]
 
     def before(self, number: int) -> Iterator[tuple[int, _Waiting]]:
         """Yield what a model's proposal of this number is compared with, by number."""

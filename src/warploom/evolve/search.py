@@ -4,24 +4,28 @@ So a run that resumes goes on as if it had never stopped: random numbers are dra
 attempt from the run's seed and the attempt's number, and nothing but the store is remembered.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from random import Random
 
 from warploom.evolve.bandit import OperatorBandit, StepStatistics, gain
 from warploom.evolve.candidates import Candidate, Plan, with_steps
-from warploom.evolve.config import MODEL_KINDS, EvolutionConfig, PhaseConfig
+from warploom.evolve.config import MODEL_KINDS, RULES, EvolutionConfig, PhaseConfig
+from warploom.evolve.effects import Effects
 from warploom.evolve.frontier import Frontier
 from warploom.evolve.novelty import Novelty, Pending
 from warploom.evolve.operators import OPERATORS, Draft, Material, follow
 from warploom.evolve.planning import Chosen, Planner
+from warploom.evolve.predicted import API, Predictor
 from warploom.evolve.showing import sound_ancestor
 from warploom.evolve.space import HasRecipes, Space, label
 from warploom.store.database import ProgramDatabase
 from warploom.store.fingerprint import code_hash
-from warploom.store.records import Lineage, StoredProgram
+from warploom.store.records import Lineage, Outcome, StoredProgram
 
 _OTHERS = 8  # programs that a crossover chooses its partner from
+_ORIGINS = 4  # best programs of an island that predicted steps begin from
 
 
 class Search:
@@ -52,6 +56,9 @@ class Search:
         self._planner = planner
         self._has_rules = False
         self._text = lru_cache(maxsize=256)(self._read)
+        self.effects = Effects(config.bandit.failure)
+        most = config.bandit.most_steps
+        self._predictor = Predictor(self.effects, space, self.novelty.is_known, most)
         self._frontier = Frontier(space, self._text, self.novelty.is_known)
         self._observed = 0  # of the programs that are recorded, in order
         self.catch_up()
@@ -86,12 +93,18 @@ class Search:
         lineage, outcome = program.lineage, program.outcome
         if outcome.correct and outcome.score is not None:
             self._frontier.add(program.number, outcome.score)
+        if lineage.directives:
+            self.effects.observe(self._point(program.number), _log_time(outcome))
         parent = sound_ancestor(self.database, program.number)
         if parent is None:
             return
-        found = gain(parent.outcome, program.outcome, self.config.bandit.failure)
-        self.operators.observe(lineage.operator, found)
-        if lineage.operator in OPERATORS:  # a model changes more than its steps
+        failure = self.config.bandit.failure
+        found = gain(parent.outcome, program.outcome, failure)
+        seed = self.database.brief(self.seed_of(program.number)).outcome
+        paid = gain(seed, program.outcome, failure) if seed.correct else found
+        # What a bad parent's child makes good is no merit of the operator's.
+        self.operators.observe(lineage.operator, min(found, paid))
+        if lineage.operator in RULES:  # a model changes more than its steps
             self.steps.observe(lineage.changes, found)
         elif self._planner is not None:
             self._planner.models.observe(lineage.model, found, program.cost)
@@ -136,8 +149,14 @@ class Search:
                 if operator == "fix":  # nothing on this island is to be mended
                     weights.pop(operator)
                 continue
-            material = self._material(parent, archive, top_k)
-            draft = OPERATORS[operator](material, rng)
+            if operator == "predicted":
+                foreseen = self._predicted(island, parent, rng)
+                if foreseen is None:  # nothing new is in reach
+                    weights.pop(operator)
+                    continue
+                parent, draft = foreseen
+            else:
+                draft = OPERATORS[operator](self._material(parent, archive, top_k), rng)
             if draft is None:
                 continue
             if self.novelty.is_known(draft.text):
@@ -151,6 +170,31 @@ class Search:
                 ),
             )  # fmt: skip
         return self._exhaustive(number, island, rejected)
+
+    def _predicted(self, island: int, drawn: int, rng: Random) -> tuple[int, Draft] | None:
+        """Return what the model of effects expects most of, from an island's best programs on.
+
+        `drawn` is one more program to begin from.
+        """
+        best = self.database.islands[island].members[:_ORIGINS]
+        origins = [
+            self._predictor.origin(
+                number, self._text(number), self._point(number)
+            )
+            for number in dict.fromkeys((*best, drawn))
+        ]  # fmt: skip
+        least = _log_time(self.database.brief(best[0]).outcome)
+        if least is None:
+            return None
+        waiting = [self._placed(levers, api) for levers, api in self.pending.by_rules()]
+        return self._predictor.draft(origins, least, waiting, rng)
+
+    def _point(self, number: int) -> dict[str, str]:
+        """Return where a recorded program lies for the model of effects."""
+        return self._placed(self.database.brief(number).lineage.directives, self.api_of(number))
+
+    def _placed(self, directives: Mapping[str, str], api: str) -> dict[str, str]:
+        return {**directives, **({API: api} if len(set(self.apis.values())) > 1 else {})}
 
     def _recipe(self, number: int, island: int) -> Candidate | None:
         """Return the next recipe of an island's seed that nobody has tried.
@@ -256,6 +300,13 @@ class Search:
 
     def _read(self, number: int) -> str:
         return self.database.get(number).code
+
+
+def _log_time(outcome: Outcome) -> float | None:
+    """Return the logarithm of a time, None where there is none."""
+    if not outcome.correct or not outcome.time_ms or outcome.time_ms <= 0:
+        return None
+    return math.log(outcome.time_ms)
 
 
 def question_key(evaluator: str, text: str, api: str, inputs: tuple[int, ...]) -> str:

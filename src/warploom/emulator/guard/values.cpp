@@ -1,6 +1,9 @@
 #include "values.h"
 
 #include <algorithm>
+#include <cstring>
+#include <functional>
+#include <string>
 
 namespace guard {
 
@@ -13,19 +16,50 @@ void append(std::string& key, const T& value) {
 
 }  // namespace
 
+constexpr std::size_t kChunk = 1 << 16;  // bytes
+
+std::pair<int32_t, bool> Texts::number(std::string_view text) {
+  if (texts_.size() * 2 >= slots_.size()) grow();
+  const std::size_t hash = std::hash<std::string_view>()(text), mask = slots_.size() - 1;
+  std::size_t at = hash & mask;
+  for (; slots_[at] >= 0; at = (at + 1) & mask) {
+    const auto known = static_cast<std::size_t>(slots_[at]);
+    if (hashes_[known] == hash && texts_[known] == text) return {slots_[at], false};
+  }
+  slots_[at] = static_cast<int32_t>(texts_.size());
+  texts_.push_back(keep(text));
+  hashes_.push_back(hash);
+  return {slots_[at], true};
+}
+
+std::string_view Texts::keep(std::string_view text) {
+  if (text.empty()) return {};
+  if (chunks_.empty() || free_ + text.size() > kChunk) {
+    chunks_.push_back(std::make_unique<char[]>(std::max(kChunk, text.size())));
+    free_ = 0;
+  }
+  char* place = chunks_.back().get() + free_;
+  std::memcpy(place, text.data(), text.size());
+  free_ += text.size();
+  return {place, text.size()};
+}
+
+void Texts::grow() {
+  slots_.assign(std::max<std::size_t>(64, slots_.size() * 2), -1);
+  const std::size_t mask = slots_.size() - 1;
+  for (std::size_t number = 0; number < texts_.size(); ++number) {
+    std::size_t at = hashes_[number] & mask;
+    while (slots_[at] >= 0) at = (at + 1) & mask;
+    slots_[at] = static_cast<int32_t>(number);
+  }
+}
+
 Values::Values() { forms_.emplace_back(); }
 
 int32_t Values::atom(Unknown kind, int64_t first, int64_t second, bool narrow) {
   const auto [found, fresh] =
       atom_ids_.emplace(AtomKey{kind, first, second}, static_cast<int32_t>(atoms_.size()));
   if (fresh) atoms_.push_back({kind, first, second, narrow});
-  return found->second;
-}
-
-int32_t Values::named(std::string_view key) {
-  const auto [found, fresh] =
-      name_ids_.emplace(std::string(key), static_cast<int32_t>(names_.size()));
-  if (fresh) names_.emplace_back(key);
   return found->second;
 }
 
@@ -37,9 +71,12 @@ Value Values::intern(const Terms& terms, int64_t offset) {
     append(key, id);
     append(key, factor);
   }
-  const auto [found, fresh] = form_ids_.emplace(key, static_cast<int32_t>(forms_.size()));
-  if (fresh) forms_.push_back(terms);
-  return {found->second, offset};
+  const auto [number, fresh] = sums_.number(key);
+  if (fresh) {
+    many_.push_back(static_cast<int32_t>(forms_.size()));
+    forms_.push_back(terms);
+  }
+  return {many_[static_cast<std::size_t>(number)], offset};
 }
 
 // Most sums are one unknown: they are found by its number.
@@ -57,7 +94,7 @@ Value Values::unknown(Unknown kind, int64_t first, int64_t second) {
   return {form_of(atom(kind, first, second, false)), 0};
 }
 
-Value Values::symbol(std::string_view name) { return unknown(Unknown::Symbol, named(name)); }
+Value Values::symbol(std::string_view name) { return unknown(Unknown::Symbol, names_.number(name).first); }
 
 Value Values::computed(std::string_view name, const std::vector<Value>& operands) {
   std::string key(name);
@@ -66,7 +103,7 @@ Value Values::computed(std::string_view name, const std::vector<Value>& operands
     append(key, operand.form);
     append(key, operand.offset);
   }
-  return unknown(Unknown::Computed, named(key));
+  return unknown(Unknown::Computed, names_.number(key).first);
 }
 
 Value Values::low(Value value) {

@@ -2,7 +2,7 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
+#include <memory>
 #include <string_view>
 #include <unordered_map>
 #include <utility>
@@ -34,6 +34,24 @@ enum class Unknown : uint8_t {
   Computed,  // what an instruction makes of values
   Low,       // the low 32 bits of a value
   Signed,    // these bits, with their sign
+};
+
+// Numbers texts from 0 on: equal ones have one number. Texts stay where they are.
+class Texts {
+ public:
+  // The number of a text, and whether it is new.
+  std::pair<int32_t, bool> number(std::string_view text);
+  std::string_view operator[](std::size_t number) const { return texts_[number]; }
+
+ private:
+  std::string_view keep(std::string_view text);
+  void grow();
+
+  std::vector<std::string_view> texts_;
+  std::vector<std::size_t> hashes_;  // of the texts
+  std::vector<int32_t> slots_;       // a number, or -1; the first free one ends a search
+  std::vector<std::unique_ptr<char[]>> chunks_;
+  std::size_t free_ = 0;  // in the last chunk
 };
 
 class Values {
@@ -80,15 +98,15 @@ class Values {
   Value intern(const Terms& terms, int64_t offset);
   int32_t form_of(int32_t atom);
   int32_t atom(Unknown kind, int64_t first, int64_t second, bool narrow);
-  int32_t named(std::string_view key);
   const Atom* only(Value value) const;
 
   std::vector<Atom> atoms_;
   std::vector<Terms> forms_;
-  std::vector<std::string> names_;
+  Texts names_;
+  Texts sums_;                 // what the forms of more than one unknown are made of
+  std::vector<int32_t> many_;  // by such a text: its form
   std::vector<int32_t> single_;  // by unknown: the form that is it alone, 0 for none yet
   std::unordered_map<AtomKey, int32_t, AtomHash> atom_ids_;
-  std::unordered_map<std::string, int32_t> form_ids_, name_ids_;
 };
 
 }  // namespace guard

@@ -19,6 +19,14 @@ _STREAMS = re.compile(r"\b(?:cout|cerr|clog|endl|[io]?stringstream|[io]stream|bi
 _OPERATOR = re.compile(rb"\boperator\s*(?:<<|>>)")
 # Only what cannot begin an operand shows that it is no shift.
 _SHIFT = re.compile(rb"(?<![<>])(?:<<|>>)(?![<>])=?\s*(?![\s\"'),;{}\]=.>])(\w*)")
+# The end of a container of containers: `std::vector` can be nothing but a template.
+_CONTAINER = rb"(?:vector|array|map|set|pair|tuple|optional|unique_ptr|shared_ptr)"
+_NESTED = re.compile(
+    rb"(?<![\w:])std::%b<(?:const )?std::%b<[\w:, *]*>>" % (_CONTAINER, _CONTAINER)
+)
+_ANOTHER_MEANING = re.compile(
+    rb"#[ \t]*define\b[^\n]*\b(?:std|%b)\b|(?<!using namespace )\bstd\b(?!::)" % _CONTAINER
+)
 _FEW = 32
 """Literals below this are less than any width."""
 
@@ -48,11 +56,13 @@ def shift_edits(tree: SourceFile, marks: frozenset[str]) -> list[TextEdit]:
 def has_plain_shifts(text: bytes) -> bool:
     """Whether rewritten text may hold shifts that `shift_edits` did not see.
 
-    Looks at characters only: streams and closing brackets of templates are taken for shifts, too.
+    Looks at characters only: streams and most closing brackets of templates are taken for shifts.
     """
     text = text.replace(b"\\\r\n", b"").replace(b"\\\n", b"")
     if b"##" in text:  # could make an operator of two pieces
         return True
+    if not _ANOTHER_MEANING.search(text):
+        text = _NESTED.sub(b"", text)
     by = _BY.encode()
     for found in _SHIFT.finditer(text):
         before = text[max(0, found.start() - 2 * len(by)) : found.start()].rstrip()

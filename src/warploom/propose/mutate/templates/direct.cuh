@@ -22,12 +22,12 @@ struct Parts {
 
 inline Parts& partsOf(Place place) {  // of the communicator's window that it lies in
   static std::map<std::pair<const Session*, size_t>, Parts> only;
-  return only[{&session(), place >> kPlaceBits}];
+  return only[{&session(), windowNumber(place)}];
 }
 
 // Where the table says what belongs to `place`, of messages of `bytes`; null if that is no message.
 inline const char** partsAt(Place place, size_t bytes) {
-  size_t window = place >> kPlaceBits, whole = 0;
+  size_t window = windowNumber(place), whole = 0;
   Parts& parts = partsOf(place);
   if (parts.table == nullptr) {
     for (auto& entry : session().blocks) {

@@ -189,7 +189,7 @@ inline ncclResult_t fuse(int number, const void* send, size_t sends, void* recv,
   arranged()[to] = from;
   DEVICE_COMM_NCCL(share(send, sends, recv, bytes, comm, stream));
   size_t first = offsetOf(from) - before + (sends > 1 ? s.rank * bytes : 0);
-  Received r{s.windows[from >> kPlaceBits], first, static_cast<uint32_t>(bytes),
+  Received r{s.windows[windowNumber(from)], first, static_cast<uint32_t>(bytes),
              static_cast<uint32_t>(stride)};
   keepReceived<<<1, 1, 0, stream>>>(number, r, group, partsAt(to, bytes));
   DEVICE_COMM_CUDA(cudaGetLastError());

@@ -53,8 +53,14 @@ __host__ __device__ constexpr size_t roundUp(size_t value, size_t granule) {
   return (value + granule - 1) / granule * granule;
 }
 
+__host__ __device__ inline size_t windowNumber(Place place) { return place >> kPlaceBits; }
+
 __device__ inline ncclWindow_t windowOf(const Wire& wire, Place place) {
-  return wire.windows[place >> kPlaceBits];
+  return wire.windows[windowNumber(place)];
+}
+
+__host__ __device__ inline Place placeOf(size_t window, size_t offset) {
+  return (Place(window) << kPlaceBits) + offset;
 }
 
 __host__ __device__ inline size_t offsetOf(Place place) {

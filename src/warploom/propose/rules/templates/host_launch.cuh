@@ -38,7 +38,7 @@ inline ncclResult_t locate(const void* buffer, size_t bytes, const char* what, P
   if (bytes > block.bytes - offset) {
     return fail(ncclInvalidArgument, what, "is longer than the memory that it lies in");
   }
-  *place = (Place(block.window) << kPlaceBits) + offset;
+  *place = placeOf(block.window, offset);
   return ncclSuccess;
 }
 

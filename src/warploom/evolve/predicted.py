@@ -1,0 +1,121 @@
+"""Proposals that the model of effects expects most of: it looks at many before one is built."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from random import Random
+
+from warploom.evolve.effects import Effects, Fitted, Point
+from warploom.evolve.operators import Draft, follow
+from warploom.evolve.space import Space, Step
+
+API = "@api"
+"""What a program communicates by, as a lever of the model: it cannot be the name of one."""
+
+_WIDTH = 8  # sets of steps that are taken further
+_WORTH = 0.02  # of log time: gains below it are no aim while there may be larger ones
+_ALIKE = 0.3  # ways whose promises differ by less than this share may change places
+_TRIES = 16  # sets of steps that are realized, until one makes a text that is not known
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """A program that steps may begin from, and where it lies for the model."""
+
+    number: int
+    text: str
+    point: Point
+    steps: tuple[Step, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Way:
+    """Some steps from a program, and where they should lead."""
+
+    origin: Origin
+    steps: tuple[Step, ...]
+    point: Point
+
+    @property
+    def key(self) -> tuple[tuple[str, str], ...]:
+        return tuple(sorted(self.point.items()))
+
+
+class Predictor:
+    """Looks for the sets of steps whose expected improvement is largest.
+
+    Args:
+        effects: what is known of levers.
+        space: the steps from each text.
+        is_known: whether a text was tried, or is being tried.
+        most_steps: how many steps a proposal takes at most.
+    """
+
+    def __init__(
+        self, effects: Effects, space: Space, is_known: Callable[[str], bool], most_steps: int
+    ) -> None:
+        self._effects = effects
+        self._space = space
+        self._is_known = is_known
+        self._most_steps = most_steps
+
+    def origin(self, number: int, text: str, point: Point) -> Origin:
+        """Return a program as one that steps may begin from."""
+        return Origin(number, text, point, tuple(self._space.steps(text)))
+
+    def draft(
+        self, origins: Sequence[Origin], best: float, waiting: Sequence[Point], rng: Random
+    ) -> tuple[int, Draft] | None:
+        """Return a program and what to make of it; None where nothing new is in reach.
+
+        Args:
+            origins: programs to begin from.
+            best: the log time that is to be improved on.
+            waiting: what is being judged.
+            rng: decides between ways that promise about the same.
+        """
+        model = self._effects.fitted(waiting)
+        if model is None:
+            return None
+        tried = 0
+        for way in self._ways(origins, model, best, rng):
+            draft = follow(self._space, way.origin.text, way.steps)
+            if draft is not None and not self._is_known(draft.text):
+                return way.origin.number, draft
+            tried += 1
+            if tried == _TRIES:
+                break
+        return None
+
+    def _ways(
+        self, origins: Sequence[Origin], model: Fitted, best: float, rng: Random
+    ) -> Iterator[_Way]:
+        """Yield ways, the most promising first: a beam search, one step more each time."""
+        seen = {_Way(one, (), one.point).key for one in origins}
+        open_ = [_Way(one, (), one.point) for one in origins]
+        found: list[tuple[float, _Way]] = []
+        for _ in range(self._most_steps):
+            fresh: list[_Way] = []
+            for way in (further for one in open_ for further in _further(one)):
+                if way.key not in seen:
+                    seen.add(way.key)
+                    fresh.append(way)
+            if not fresh:
+                break
+            promised = model.guess([way.point for way in fresh]).improvement(best - _WORTH)
+            rated = [
+                (one * (1.0 - _ALIKE * rng.random()), way)
+                for one, way in zip(promised.tolist(), fresh, strict=True)
+            ]
+            rated.sort(key=lambda one: -one[0])
+            found += rated
+            open_ = [way for _, way in rated[:_WIDTH]]
+        found.sort(key=lambda one: -one[0])
+        yield from (way for _, way in found)
+
+
+def _further(way: _Way) -> Iterator[_Way]:
+    """Yield a way with one step more, of a lever that it has not moved."""
+    moved = {step.lever for step in way.steps}
+    for step in way.origin.steps:
+        if step.lever not in moved:
+            yield _Way(way.origin, (*way.steps, step), {**way.point, step.lever: step.value})
