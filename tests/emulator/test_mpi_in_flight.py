@@ -7,7 +7,7 @@ import pytest
 
 from warploom.core.records import BuildSpec, RunSpec, Severity, Timing
 from warploom.emulator import EmulatorRun, RunOptions, build, run
-from warploom.emulator.building.build import EmulatorBuild
+from warploom.emulator.building.build_records import EmulatorBuild
 
 PROGRAM = Path(__file__).with_name("programs") / "mpi_in_flight.cu"
 IN_USE, RACE = "mpi_buffer_in_use", "data_race"

@@ -1,6 +1,7 @@
 """The CPU emulator of CUDA, NCCL and MPI: build a program for it, run it, read what it found."""
 
-from warploom.emulator.building.build import EmulatorBuild, build
+from warploom.emulator.building.build import build
+from warploom.emulator.building.build_records import EmulatorBuild
 from warploom.emulator.building.diagnostics import ApiUse, NotEmulatedError
 from warploom.emulator.running.run import run, run_many
 from warploom.emulator.running.run_records import (

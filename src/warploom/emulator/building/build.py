@@ -7,14 +7,20 @@ import tempfile
 import threading
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import TypedDict, cast
+from typing import cast
 
 from warploom.core.errors import SourceError, ToolFailedError
 from warploom.core.ids import digest
 from warploom.core.process import ProcessResult, Stop
 from warploom.core.records import BuildSpec
+from warploom.emulator.building.build_records import (
+    CompilePass,
+    EmulatorBuild,
+    ImportNames,
+    Unit,
+)
 from warploom.emulator.building.definitions import replaced_names
 from warploom.emulator.building.diagnostics import (
     NotEmulatedError,
@@ -49,7 +55,7 @@ from warploom.emulator.building.unit_flags import (
     own_macros,
     program_flags,
 )
-from warploom.emulator.rewriting.rewrite import SHIM_DIR, Overlay, UserFile, file_named, rewrite
+from warploom.emulator.rewriting.rewrite import SHIM_DIR, Overlay, UserFile, rewrite
 from warploom.emulator.rewriting.shifts import has_plain_shifts
 from warploom.emulator.rewriting.template_keyword import (
     PLACE_FLAGS,
@@ -60,99 +66,10 @@ from warploom.toolchain.cache import cached_folder
 from warploom.toolchain.compilers import find_compiler
 
 _MACROS = "warploom-macros.h"  # in the folder of a build
-_COMMAND_LINE = re.compile(rb'^# \d+(?= "<command-line>")', re.MULTILINE)
 _OVERLAY = re.compile(rb'#[ \t]*include[ \t]*"(u\d+_[^"\n]+)"')
 _REGION = re.compile(
     rb"""(?:\#[ \t]*pragma|_Pragma[ \t]*\([ \t]*")[ \t]*omp\b[^\n]*\b(?:parallel|task|sections)\b"""
 )
-
-
-class _Imports(TypedDict):
-    imports: list[str]
-    denied: list[str]
-    replaced: list[str]
-    unseen: dict[str, tuple[str, int] | None]
-
-
-@dataclass(frozen=True, slots=True)
-class EmulatorBuild:
-    """A program ready to run: `library` for `runtime`, both in the cache.
-
-    `key` names the content of the build, `files` are the user's files in it, `imports` the symbols
-    that its text takes from the runtime and the libraries, and `denied` those that the process
-    library alone takes: the program may not go there by a pointer. `library_objects`: whether it
-    may have objects of library classes that call through tables of theirs. `guard` is what the
-    guard says of each unit, as it wrote it: JSON. `replaced` are the names that it defines and the
-    runtime or a library does too. `unseen` are imports that follow pointers where no check sees it,
-    with file and line of a use where one is known. `regions_in_turn`: whether its text has regions
-    of OpenMP, which one thread runs here. `seconds` is what this call took.
-    """
-
-    library: Path
-    runtime: Path
-    spec: BuildSpec
-    key: str
-    files: tuple[UserFile, ...]
-    imports: frozenset[str]
-    cached: bool
-    seconds: float
-    guard: str = "[]"
-    replaced: frozenset[str] = frozenset()
-    denied: frozenset[str] = frozenset()
-    library_objects: bool = False
-    regions_in_turn: bool = False
-    unseen: Mapping[str, tuple[str, int] | None] = field(
-        default_factory=dict[str, tuple[str, int] | None]
-    )
-
-    def file_named(self, name: str) -> UserFile | None:
-        """Return the user's file that debug information calls `name`."""
-        return file_named(self.files, name)
-
-    @property
-    def uses_mpi(self) -> bool:
-        """Whether the program calls MPI."""
-        return any(name.startswith("MPI_") for name in self.imports)
-
-    @property
-    def uses_nccl(self) -> bool:
-        """Whether the program calls NCCL on the host."""
-        return any(name.startswith("nccl") for name in self.imports)
-
-
-@dataclass(frozen=True, slots=True)
-class _Unit:
-    """One file to compile, with everything its objects depend on.
-
-    `passes` are the flags of the host pass and, if it is CUDA, of the device pass.
-    """
-
-    overlay: str
-    passes: tuple[tuple[str, ...], ...]
-    wants_prefix: bool
-
-
-@dataclass(frozen=True, slots=True)
-class _Pass:
-    """One reading of a unit by the compiler, into `target`."""
-
-    unit: _Unit
-    flags: tuple[str, ...]
-    target: str
-
-    @property
-    def preprocessed(self) -> str:
-        """The file for its text without directives and macros."""
-        return f"{self.target}.ii"
-
-    def text_read(self, work: Path) -> bytes:
-        """Return its text to compare: from gcc 13 on it tells how many macros were defined.
-
-        That is in the numbers of lines of the command line, before the unit begins.
-        """
-        text = (work / self.preprocessed).read_bytes()
-        before, unit, rest = text.partition(b'\n# 1 "%s"\n' % self.unit.overlay.encode())
-        return _COMMAND_LINE.sub(b"#", before) + unit + rest
 
 
 class _Builder:
@@ -193,14 +110,14 @@ class _Builder:
             ]
         )
 
-    def _unit(self, overlay: str, source: Path, *, is_program: bool) -> _Unit:
+    def _unit(self, overlay: str, source: Path, *, is_program: bool) -> Unit:
         whole = self._whole(overlay)
         language = language_flags(source, self.overlay.texts[overlay], whole, is_program=is_program)
         host = (*language, *self.flags, *alignment_flags(whole))
         if "-D__CUDACC__" not in language:
-            return _Unit(overlay, (host,), wants_prefix=False)
+            return Unit(overlay, (host,), wants_prefix=False)
         host = (*host, *PASS_FLAGS)
-        return _Unit(overlay, (host, (*host, *device_flags(self.spec))), wants_prefix=True)
+        return Unit(overlay, (host, (*host, *device_flags(self.spec))), wants_prefix=True)
 
     def _whole(self, overlay: str) -> bytes:
         """Return the text of a unit and of the program's files that it includes."""
@@ -253,7 +170,7 @@ class _Builder:
         reports = ",".join(unit.report for unit in guarded)
         (folder / "guard.json").write_text(f"[{reports}]")
 
-    def _imports(self, library: Path, guarded: Sequence[GuardedUnit]) -> _Imports:
+    def _imports(self, library: Path, guarded: Sequence[GuardedUnit]) -> ImportNames:
         """Say what the program takes from elsewhere, and what only the process library does."""
         everything = as_written(dynamic_symbols(library).imports)
         named = {name for unit in guarded for name in unit.names}
@@ -306,7 +223,7 @@ class _Builder:
         """Write the assembly of all passes of all units."""
         units = [
             [
-                _Pass(unit, flags, f"unit{number}.{kind}.s")
+                CompilePass(unit, flags, f"unit{number}.{kind}.s")
                 for kind, flags in zip(("host", "device"), unit.passes, strict=False)
             ]
             for number, unit in enumerate(self.units)
@@ -326,7 +243,7 @@ class _Builder:
             todo = [one for one in todo if one.target not in done]
         in_parallel(lambda one, cancel: self._compile(one, work, cancel), todo)
 
-    def _same_text(self, passes: list[_Pass], work: Path) -> bool:
+    def _same_text(self, passes: list[CompilePass], work: Path) -> bool:
         """Preprocess a unit in each of its passes; return whether they read the same."""
         results = in_parallel(
             lambda one, cancel: self._run_compiler(one, work, cancel, preprocess=True), passes
@@ -337,8 +254,8 @@ class _Builder:
         )
 
     def _compile_once(
-        self, passes: list[_Pass], work: Path, cancel: threading.Event
-    ) -> list[_Pass]:
+        self, passes: list[CompilePass], work: Path, cancel: threading.Event
+    ) -> list[CompilePass]:
         """Compile passes that read the same text once; return them, or none if that fails.
 
         It is the text that was compared which is compiled: there is nothing left in it that could
@@ -373,7 +290,7 @@ class _Builder:
             )
         return target
 
-    def _compile(self, one: _Pass, work: Path, cancel: threading.Event) -> None:
+    def _compile(self, one: CompilePass, work: Path, cancel: threading.Event) -> None:
         result = self._run_compiler(one, work, cancel)
         if not result.ok and may_lack_keyword(result.log):
             log = result.log
@@ -403,7 +320,7 @@ class _Builder:
 
     def _run_compiler(
         self,
-        one: _Pass,
+        one: CompilePass,
         work: Path,
         cancel: threading.Event,
         *,
@@ -471,7 +388,7 @@ def build(spec: BuildSpec, *, strict: bool = False) -> EmulatorBuild:
             file=str(spec.program),
         ) from None
     folder, cached = cached_folder("programs", builder.key, builder.make)
-    known = cast("_Imports", json.loads((folder / "imports.json").read_text()))
+    known = cast("ImportNames", json.loads((folder / "imports.json").read_text()))
     return EmulatorBuild(
         library=folder / "program.so",
         runtime=builder.runtime,

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from warploom.core.records import Finding, Severity
-from warploom.emulator.building.build import EmulatorBuild
+from warploom.emulator.building.build_records import EmulatorBuild
 from warploom.emulator.building.runtime_build import jobs, noted_library_folder
 from warploom.emulator.running.locate import locate_finding, stacks_of
 from warploom.emulator.running.report import RawFinding, Report, parse_report

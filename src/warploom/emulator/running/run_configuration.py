@@ -5,7 +5,7 @@ import secrets
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from warploom.emulator.building.build import EmulatorBuild
+from warploom.emulator.building.build_records import EmulatorBuild
 from warploom.emulator.building.unit_flags import version_code
 from warploom.emulator.running.run_records import STRONG_LOADS, RunOptions
 

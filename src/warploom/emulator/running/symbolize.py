@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from warploom.core.records import SourceLocation
 from warploom.emulator.building.addresses import Frame, frames_at
-from warploom.emulator.building.build import EmulatorBuild
+from warploom.emulator.building.build_records import EmulatorBuild
 from warploom.emulator.building.link import strip_root
 
 # Kept for the process: runs of one build repeat the same places. Keyed by build and offset.
