@@ -85,7 +85,7 @@ def test_sequences_are_the_papers(which: int) -> None:
     assert [int(line[0]) for line in found] == right
     # All of 32 bits, and above 0 up to 1.
     assert [int(line[1]) for line in found] == [int(number * 1.000000048662) for number in right]
-    unit = [number / (FIRST + 1) for number in right]
+    unit = [number / FIRST for number in right]
     assert [float(line[2]) for line in found] == pytest.approx(unit, rel=1e-6)
     assert [float(line[3]) for line in found] == pytest.approx(unit, rel=1e-14)
 

@@ -67,7 +67,7 @@ def test_a_number_in_place_of_a_handle_is_found(tmp_path: Path, name: str) -> No
     report = _check(tmp_path, NUMBERS[name])
     assert report.verdict is Verdict.DEFECT
     found = [f.finding for f in report.findings if f.finding.kind == "mpi_mismatch"]
-    assert found and found[0].line == 12
+    assert found and found[0].line == 11
 
 
 @pytest.mark.parametrize("name", RIGHT)

@@ -50,7 +50,7 @@ __host__ __device__ void compute(const C<T>& a, const C<T>& b, C<T>* out) {
                       thrust::pow(a, T(2)),
                       thrust::sin(a),
                       thrust::cosh(a),
-                      thrust::atan(a),
+                      thrust::atan(a), thrust::asin(a), thrust::acos(a), thrust::acosh(b), thrust::tan(a), thrust::tanh(b), thrust::sqrt(-b), thrust::log10(b),
                       sum};
   for (const C<T>& z : all) *out++ = z;
 }
@@ -77,7 +77,7 @@ std::vector<std::complex<T>> expected(std::complex<T> a, std::complex<T> b) {
           std::pow(a, std::complex<T>(2)),
           std::sin(a),
           std::cosh(a),
-          std::atan(a),
+          std::atan(a), std::asin(a), std::acos(a), std::acosh(b), std::tan(a), std::tanh(b), std::sqrt(-b), std::log10(b),
           (a + b - T(0.5)) * a / b};
 }
 template <class T>

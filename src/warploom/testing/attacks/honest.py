@@ -156,7 +156,7 @@ _EDITS: dict[str, Edit] = {
 
 
 # A transform leaves alone what a program does after its last communication.
-_REGIONS_ONLY = ("second_stream",)
+_REGIONS_ONLY = ("second_stream", "status_helper")
 
 
 def _regions() -> list[Attack]:

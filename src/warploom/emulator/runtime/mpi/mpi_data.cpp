@@ -171,7 +171,7 @@ std::size_t built_in_bytes(MPI_Datatype type) {
 
 const char* type_name(MPI_Datatype type) {
   const int number = type == MPI_DATATYPE_NULL ? 0 : number_of(type, kTypes);
-  if (number < 0) return "no data type";
+  if (number < 0) return "an unknown type";
   return number < kBuiltIn ? kBuiltInTypes[number].name : "a derived type";
 }
 
@@ -183,7 +183,7 @@ const char* op_name(MPI_Op op) {
   const int number = op == MPI_OP_NULL ? 0 : number_of(op, kOps);
   if (number >= kUserOps - kOps) return "an operation of the program";
   return number >= 0 && number < static_cast<int>(std::size(kNames)) ? kNames[number]
-                                                                     : "no operation";
+                                                                     : "an unknown operation";
 }
 
 void combine(Bytes& into, const Bytes& from, MPI_Datatype type, MPI_Op op, const char* what) {

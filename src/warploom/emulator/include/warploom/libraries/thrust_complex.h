@@ -1,10 +1,12 @@
-// Thrust's complex numbers: arithmetic as Thrust has it, functions as the C++ library has them.
+// Thrust's complex numbers, on host and device.
 #pragma once
 
 #include <cuda_runtime.h>
 
+#include <cmath>
 #include <complex>
 #include <istream>
+#include <limits>
 #include <ostream>
 #include <type_traits>
 
@@ -173,40 +175,92 @@ complex<std::common_type_t<_WA, _WB>> polar(const _WA& size, const _WB& angle = 
 }
 template <class _WT>
 complex<_WT> proj(const complex<_WT>& z) {
-  return std::proj(std::complex<_WT>(z));
+  if (!std::isinf(z.real()) && !std::isinf(z.imag())) return z;
+  return complex<_WT>(std::numeric_limits<_WT>::infinity(), std::copysign(_WT(0), z.imag()));
 }
 
-#define WARPLOOM_COMPLEX_FUNCTION(name)      \
-  template <class _WT>                       \
-  complex<_WT> name(const complex<_WT>& z) { \
-    warploom::count_operations(100);         \
-    return std::name(std::complex<_WT>(z));  \
+// Device code has no functions of complex numbers but those that real ones make.
+template <class _WT>
+complex<_WT> exp(const complex<_WT>& z) {
+  return polar(std::exp(z.real()), z.imag());
+}
+template <class _WT>
+complex<_WT> log(const complex<_WT>& z) {
+  warploom::count_operations(20);
+  return complex<_WT>(std::log(abs(z)), arg(z));
+}
+template <class _WT>
+complex<_WT> log10(const complex<_WT>& z) {
+  return log(z) / std::log(_WT(10));
+}
+template <class _WT>
+complex<_WT> sqrt(const complex<_WT>& z) {
+  const _WT size = std::sqrt((std::abs(z.real()) + abs(z)) / 2);
+  warploom::count_operations(40);
+  if (size == 0) return complex<_WT>(size, z.imag());
+  const _WT other = std::abs(z.imag()) / (2 * size);
+  return z.real() >= 0 ? complex<_WT>(size, std::copysign(other, z.imag()))
+                       : complex<_WT>(other, std::copysign(size, z.imag()));
+}
+
+#define WARPLOOM_COMPLEX_FUNCTION(name, re, im) \
+  template <class _WT>                          \
+  complex<_WT> name(const complex<_WT>& z) {    \
+    warploom::count_operations(100);            \
+    return complex<_WT>(re, im);                \
   }
-WARPLOOM_COMPLEX_FUNCTION(exp)
-WARPLOOM_COMPLEX_FUNCTION(log)
-WARPLOOM_COMPLEX_FUNCTION(log10)
-WARPLOOM_COMPLEX_FUNCTION(sqrt)
-WARPLOOM_COMPLEX_FUNCTION(cos)
-WARPLOOM_COMPLEX_FUNCTION(cosh)
-WARPLOOM_COMPLEX_FUNCTION(sin)
-WARPLOOM_COMPLEX_FUNCTION(sinh)
-WARPLOOM_COMPLEX_FUNCTION(tan)
-WARPLOOM_COMPLEX_FUNCTION(tanh)
-WARPLOOM_COMPLEX_FUNCTION(acos)
-WARPLOOM_COMPLEX_FUNCTION(acosh)
-WARPLOOM_COMPLEX_FUNCTION(asin)
-WARPLOOM_COMPLEX_FUNCTION(asinh)
-WARPLOOM_COMPLEX_FUNCTION(atan)
-WARPLOOM_COMPLEX_FUNCTION(atanh)
+WARPLOOM_COMPLEX_FUNCTION(sin, std::sin(z.real()) * std::cosh(z.imag()),
+                          std::cos(z.real()) * std::sinh(z.imag()))
+WARPLOOM_COMPLEX_FUNCTION(cos, std::cos(z.real()) * std::cosh(z.imag()),
+                          -std::sin(z.real()) * std::sinh(z.imag()))
+WARPLOOM_COMPLEX_FUNCTION(sinh, std::sinh(z.real()) * std::cos(z.imag()),
+                          std::cosh(z.real()) * std::sin(z.imag()))
+WARPLOOM_COMPLEX_FUNCTION(cosh, std::cosh(z.real()) * std::cos(z.imag()),
+                          std::sinh(z.real()) * std::sin(z.imag()))
 #undef WARPLOOM_COMPLEX_FUNCTION
+template <class _WT>
+complex<_WT> tan(const complex<_WT>& z) {
+  return sin(z) / cos(z);
+}
+template <class _WT>
+complex<_WT> tanh(const complex<_WT>& z) {
+  return sinh(z) / cosh(z);
+}
+template <class _WT>
+complex<_WT> asinh(const complex<_WT>& z) {
+  return log(z + sqrt(z * z + _WT(1)));
+}
+template <class _WT>
+complex<_WT> acosh(const complex<_WT>& z) {
+  return log(z + sqrt(z + _WT(1)) * sqrt(z - _WT(1)));
+}
+template <class _WT>
+complex<_WT> atanh(const complex<_WT>& z) {
+  return (log(_WT(1) + z) - log(_WT(1) - z)) / _WT(2);
+}
+// i asin(z) = asinh(i z), and so on.
+template <class _WT>
+complex<_WT> asin(const complex<_WT>& z) {
+  const complex<_WT> turned = asinh(complex<_WT>(-z.imag(), z.real()));
+  return complex<_WT>(turned.imag(), -turned.real());
+}
+template <class _WT>
+complex<_WT> acos(const complex<_WT>& z) {
+  return _WT(1.57079632679489661923) - asin(z);
+}
+template <class _WT>
+complex<_WT> atan(const complex<_WT>& z) {
+  const complex<_WT> turned = atanh(complex<_WT>(-z.imag(), z.real()));
+  return complex<_WT>(turned.imag(), -turned.real());
+}
 
 template <class _WA, class _WB>
   requires warploom::libraries::ComplexPair<_WA, _WB>
 auto pow(const _WA& base, const _WB& exponent) {
   using Result = warploom::libraries::ComplexOf<_WA, _WB>;
-  using Standard = std::complex<typename Result::value_type>;
-  warploom::count_operations(200);
-  return Result(std::pow(Standard(Result(base)), Standard(Result(exponent))));
+  const Result of(base);
+  if (of == Result()) return Result();
+  return exp(Result(exponent) * log(of));
 }
 
 template <class _WT, class _WC, class _WR>
