@@ -28,6 +28,7 @@ _CALM = 2.0  # measurements' worth of the belief that all levers count alike
 _LEAST = 0.25  # of an equal share: what a lever counts at least, as it may matter elsewhere
 _MOST = 160  # latest programs that are taken into account, besides the best
 _BEST = 40
+_FAR = 1.0  # of what lies between the best and the middle: what is farther beyond is all as slow
 _LEAST_SPREAD = 0.01  # of the logarithms of times: below it nothing is to be learned
 
 
@@ -77,6 +78,7 @@ class Effects:
             return None
         worst = max(sound) + self._failure
         logs = np.array([worst if log is None else log for log in self._logs])
+        logs = np.minimum(logs, _tail(logs))
         chosen = self._chosen(logs)
         points = [self._points[at] for at in chosen]
         found = Fitted(points, logs[chosen])
@@ -183,12 +185,23 @@ class Fitted:
             shares = self._mixture[0] * self._counts
             found = shares * np.einsum("i,lij,j->l", weights, parts, weights)
             noise = shares * np.einsum("ij,lij->l", inverse, parts)
-            self._counts = self._counts * (np.maximum(found, 0) + _CALM / count) / (
-                np.maximum(noise, 0) + _CALM / count
+            self._counts = (
+                self._counts
+                * (np.maximum(found, 0) + _CALM / count)
+                / (np.maximum(noise, 0) + _CALM / count)
             )
             self._counts = np.maximum(self._counts / self._counts.sum(), _LEAST / count)
             self._counts /= self._counts.sum()
         return self._counts
+
+
+def _tail(logs: Floats) -> float:
+    """Return the log time from which on programs count as equally slow.
+
+    How bad the bad ones are says little of how good ones differ, and would drown it.
+    """
+    middle, least = float(np.median(logs)), float(logs.min())
+    return middle + _FAR * max(middle - least, _LEAST_SPREAD)
 
 
 def _alike(values: Sequence[str]) -> Floats:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from random import Random
 
 from warploom.evolve.effects import Effects, Fitted, Point
@@ -76,14 +77,10 @@ class Predictor:
         model = self._effects.fitted(waiting)
         if model is None:
             return None
-        tried = 0
-        for way in self._ways(origins, model, best, rng):
+        for way in islice(self._ways(origins, model, best, rng), _TRIES):
             draft = follow(self._space, way.origin.text, way.steps)
             if draft is not None and not self._is_known(draft.text):
                 return way.origin.number, draft
-            tried += 1
-            if tried == _TRIES:
-                break
         return None
 
     def _ways(
