@@ -109,7 +109,8 @@ class Fitted:
         self._heard = (logs - self._middle) / self._scale
         self._parts = self._parts_of(self._rows)
         self._counts, self._mixture = np.ones(0), _MIXTURES[1]
-        self._factor, self._weights = np.zeros((0, 0)), np.zeros(0)
+        self._factor: Floats = np.zeros((0, 0))
+        self._weights: Floats = np.zeros(0)
         self._adapt()
 
     def guess(self, points: Sequence[Point]) -> Guess:
@@ -160,7 +161,7 @@ class Fitted:
             self._mixture = mixture
             self._counts = self._estimated()
             kernel = self._kernel(self._parts) + _NOISE * np.eye(len(self._heard))
-            factor = np.linalg.cholesky(kernel)
+            factor = np.asarray(np.linalg.cholesky(kernel), dtype=np.float64)
             weights = _solved(factor, self._heard)
             likely = -0.5 * float(self._heard @ weights) - float(np.log(np.diag(factor)).sum())
             if likely > best:
@@ -217,4 +218,5 @@ def _alike(values: Sequence[str]) -> Floats:
 
 
 def _solved(factor: Floats, values: Floats) -> Floats:
-    return np.linalg.solve(factor.T, np.linalg.solve(factor, values))
+    found = np.linalg.solve(factor.T, np.linalg.solve(factor, values))
+    return np.asarray(found, dtype=np.float64)
