@@ -26,10 +26,17 @@ _NEAR = 2.0  # doublings over which a number's effect changes
 _ROUNDS = 4  # of estimating what each lever counts
 _CALM = 2.0  # measurements' worth of the belief that all levers count alike
 _LEAST = 0.25  # of an equal share: what a lever counts at least, as it may matter elsewhere
-_MOST = 160  # latest programs that are taken into account, besides the best
-_BEST = 40
+_MOST = 96  # latest programs that are taken into account, besides the best
+_BEST = 32
 _FAR = 1.0  # of what lies between the best and the middle: what is farther beyond is all as slow
 _LEAST_SPREAD = 0.01  # of the logarithms of times: below it nothing is to be learned
+
+Place = tuple[tuple[str, str], ...]
+
+
+def place_of(point: Point) -> Place:
+    """Return a point as a key."""
+    return tuple(sorted(point.items()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +65,7 @@ class Effects:
         self._failure = failure
         self._points: list[Point] = []
         self._logs: list[float | None] = []
+        self._places: set[Place] = set()
 
     def __len__(self) -> int:
         return len(self._points)
@@ -66,6 +74,11 @@ class Effects:
         """Learn the log time of a program, None where it failed."""
         self._points.append(point)
         self._logs.append(log_time)
+        self._places.add(place_of(point))
+
+    def knows(self, place: Place) -> bool:
+        """Whether a program with these directives was judged."""
+        return place in self._places
 
     def fitted(self, waiting: Sequence[Point] = ()) -> "Fitted | None":
         """Return what is known by now; None before a first correct program.
