@@ -10,7 +10,8 @@ from warploom.emulator.rewriting.shifts import has_plain_shifts
     [
         "x << n", "x <<= n", "x >> (n)", "x >>= ::n", "x << \\\n n", "x <\\\n< n", "x << -n",
         "x << 32", "x <</**/n", "#define JOIN(a, b) a##b", "x << ~n", "x << *p", "std::cout << x",
-        "f<g<int>> x", "std::vector<std::vector<f(1 >> n)>> x;", "std::vector<std::vector<int>> x(n >> m);",
+        "f<g<int>> x", "std::vector<std::vector<f(1 >> n)>> x;",
+        "std::vector<std::vector<int>> x(n >> m);",
         "#define vector 2\nstd::vector<std::vector<int>> x;", "namespace std { int vector; }\n"
         "std::vector<std::vector<int>> x;",
     ],

@@ -73,7 +73,8 @@ def test_levers_without_effect_are_left_alone() -> None:
     here = {"real": "0", **dict.fromkeys((f"idle{n}" for n in range(6)), "a")}
     mean = model.guess([here, {**here, "idle3": "b", "idle4": "b"}, {**here, "real": "3"}]).mean
     assert abs(mean[1] - mean[0]) < 0.1
-    assert mean[2] - mean[0] > 0.7
+    # From 0.6 on, twice as far from the best as the middle is, all are equally slow.
+    assert mean[2] - mean[0] == pytest.approx(0.6, abs=0.1)
 
 
 def test_what_is_being_judged_is_not_looked_at_twice() -> None:

@@ -13,7 +13,7 @@ from warploom.evolve.operators import Material, crossover, several, single
 from warploom.store.records import Outcome
 from warploom.testing.search import level_text
 
-CONFIG = BanditConfig()
+CONFIG = BanditConfig(patience=0)
 WEIGHTS = {"single": 1.0, "several": 1.0, "crossover": 0.0}
 
 
@@ -48,6 +48,20 @@ def test_an_untried_operator_comes_first() -> None:
     bandit = OperatorBandit(BanditConfig(share=1.0, patience=0))
     bandit.observe("single", 0.5)
     assert bandit.pick(WEIGHTS, Random(1)) == "several"
+
+
+def test_a_few_rewards_decide_less_than_many() -> None:
+    picks: list[int] = []
+    for rewards in (5, 100):
+        bandit = OperatorBandit(BanditConfig(share=1.0, patience=20, decay=1.0, exploration=0.0))
+        for _ in range(rewards):
+            bandit.observe("single", 0.0)
+            bandit.observe("several", 0.3)
+        rng = Random(1)
+        picks.append(sum(bandit.pick(WEIGHTS, rng) == "several" for _ in range(1000)))
+    # By UCB1 in 10 of 30 and in 200 of 220 cases, else in one half of them.
+    assert picks[0] == pytest.approx(1000 * (1 / 3 + 1 / 3), abs=60)
+    assert picks[1] == pytest.approx(1000 * (10 / 11 + 1 / 22), abs=40)
 
 
 def test_without_rewards_the_weights_decide() -> None:

@@ -122,9 +122,7 @@ class PhaseConfig(_Section):
 
     selection: SelectionConfig = SelectionConfig()
     operators: dict[Operator, Annotated[float, Field(ge=0)]] = Field(
-        default_factory=lambda: {
-            "single": 1.0, "several": 1.0, "crossover": 1.0, "predicted": 9.0,
-        }  # fmt: skip
+        default_factory=lambda: {**dict.fromkeys(RULES, 1.0), "predicted": 9.0}
     )
 
     @model_validator(mode="after")
@@ -171,10 +169,10 @@ class BanditConfig(_Section):
     """How operators and steps are learned.
 
     With the probability `share` UCB1 picks the operator (`exploration` is the factor of its bonus),
-    else the weights of the phase do; `share` comes to half of itself with `patience` rewards. `decay` is what an older reward counts for after each newer
-    one. Steps are drawn by exp(mean gain / `temperature`), the gain being the logarithm of the
-    speed-up; a failure counts as a gain of -`failure`. `most_steps` is what the operator `several`
-    takes at once.
+    else the weights of the phase do; after `patience` rewards it is half of `share`. `decay` is
+    what an older reward counts for after each newer one. Steps are drawn by exp(mean gain /
+    `temperature`), the gain being the logarithm of the speed-up; a failure counts as a gain of
+    -`failure`. `most_steps` is what the operators `several` and `predicted` take at once.
     """
 
     share: Share = 0.7

@@ -26,9 +26,17 @@ _NEAR = 2.0  # doublings over which a number's effect changes
 _ROUNDS = 4  # of estimating what each lever counts
 _CALM = 2.0  # measurements' worth of the belief that all levers count alike
 _LEAST = 0.25  # of an equal share: what a lever counts at least, as it may matter elsewhere
-_MOST = 160  # latest programs that are taken into account, besides the best
-_BEST = 40
+_MOST = 96  # latest programs that are taken into account, besides the best
+_BEST = 32
+_FAR = 1.0  # of what lies between the best and the middle: what is farther beyond is all as slow
 _LEAST_SPREAD = 0.01  # of the logarithms of times: below it nothing is to be learned
+
+Place = tuple[tuple[str, str], ...]
+
+
+def place_of(point: Point) -> Place:
+    """Return a point as a key."""
+    return tuple(sorted(point.items()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +65,7 @@ class Effects:
         self._failure = failure
         self._points: list[Point] = []
         self._logs: list[float | None] = []
+        self._places: set[Place] = set()
 
     def __len__(self) -> int:
         return len(self._points)
@@ -65,6 +74,11 @@ class Effects:
         """Learn the log time of a program, None where it failed."""
         self._points.append(point)
         self._logs.append(log_time)
+        self._places.add(place_of(point))
+
+    def knows(self, place: Place) -> bool:
+        """Whether a program with these directives was judged."""
+        return place in self._places
 
     def fitted(self, waiting: Sequence[Point] = ()) -> "Fitted | None":
         """Return what is known by now; None before a first correct program.
@@ -77,6 +91,7 @@ class Effects:
             return None
         worst = max(sound) + self._failure
         logs = np.array([worst if log is None else log for log in self._logs])
+        logs = np.minimum(logs, _tail(logs))
         chosen = self._chosen(logs)
         points = [self._points[at] for at in chosen]
         found = Fitted(points, logs[chosen])
@@ -107,7 +122,8 @@ class Fitted:
         self._heard = (logs - self._middle) / self._scale
         self._parts = self._parts_of(self._rows)
         self._counts, self._mixture = np.ones(0), _MIXTURES[1]
-        self._factor, self._weights = np.zeros((0, 0)), np.zeros(0)
+        self._factor: Floats = np.zeros((0, 0))
+        self._weights: Floats = np.zeros(0)
         self._adapt()
 
     def guess(self, points: Sequence[Point]) -> Guess:
@@ -158,7 +174,7 @@ class Fitted:
             self._mixture = mixture
             self._counts = self._estimated()
             kernel = self._kernel(self._parts) + _NOISE * np.eye(len(self._heard))
-            factor = np.linalg.cholesky(kernel)
+            factor = np.asarray(np.linalg.cholesky(kernel), dtype=np.float64)
             weights = _solved(factor, self._heard)
             likely = -0.5 * float(self._heard @ weights) - float(np.log(np.diag(factor)).sum())
             if likely > best:
@@ -183,12 +199,23 @@ class Fitted:
             shares = self._mixture[0] * self._counts
             found = shares * np.einsum("i,lij,j->l", weights, parts, weights)
             noise = shares * np.einsum("ij,lij->l", inverse, parts)
-            self._counts = self._counts * (np.maximum(found, 0) + _CALM / count) / (
-                np.maximum(noise, 0) + _CALM / count
+            self._counts = (
+                self._counts
+                * (np.maximum(found, 0) + _CALM / count)
+                / (np.maximum(noise, 0) + _CALM / count)
             )
             self._counts = np.maximum(self._counts / self._counts.sum(), _LEAST / count)
             self._counts /= self._counts.sum()
         return self._counts
+
+
+def _tail(logs: Floats) -> float:
+    """Return the log time from which on programs count as equally slow.
+
+    How bad the bad ones are says little of how good ones differ, and would drown it.
+    """
+    middle, least = float(np.median(logs)), float(logs.min())
+    return middle + _FAR * max(middle - least, _LEAST_SPREAD)
 
 
 def _alike(values: Sequence[str]) -> Floats:
@@ -204,4 +231,5 @@ def _alike(values: Sequence[str]) -> Floats:
 
 
 def _solved(factor: Floats, values: Floats) -> Floats:
-    return np.linalg.solve(factor.T, np.linalg.solve(factor, values))
+    found = np.linalg.solve(factor.T, np.linalg.solve(factor, values))
+    return np.asarray(found, dtype=np.float64)

@@ -2,9 +2,10 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from random import Random
 
-from warploom.evolve.effects import Effects, Fitted, Point
+from warploom.evolve.effects import Effects, Fitted, Place, Point, place_of
 from warploom.evolve.operators import Draft, follow
 from warploom.evolve.space import Space, Step
 
@@ -36,8 +37,8 @@ class _Way:
     point: Point
 
     @property
-    def key(self) -> tuple[tuple[str, str], ...]:
-        return tuple(sorted(self.point.items()))
+    def place(self) -> Place:
+        return place_of(self.point)
 
 
 class Predictor:
@@ -76,28 +77,24 @@ class Predictor:
         model = self._effects.fitted(waiting)
         if model is None:
             return None
-        tried = 0
-        for way in self._ways(origins, model, best, rng):
+        for way in islice(self._ways(origins, model, best, rng), _TRIES):
             draft = follow(self._space, way.origin.text, way.steps)
             if draft is not None and not self._is_known(draft.text):
                 return way.origin.number, draft
-            tried += 1
-            if tried == _TRIES:
-                break
         return None
 
     def _ways(
         self, origins: Sequence[Origin], model: Fitted, best: float, rng: Random
     ) -> Iterator[_Way]:
         """Yield ways, the most promising first: a beam search, one step more each time."""
-        seen = {_Way(one, (), one.point).key for one in origins}
+        seen = {place_of(one.point) for one in origins}
         open_ = [_Way(one, (), one.point) for one in origins]
         found: list[tuple[float, _Way]] = []
         for _ in range(self._most_steps):
             fresh: list[_Way] = []
             for way in (further for one in open_ for further in _further(one)):
-                if way.key not in seen:
-                    seen.add(way.key)
+                if way.place not in seen:
+                    seen.add(way.place)
                     fresh.append(way)
             if not fresh:
                 break
@@ -110,7 +107,7 @@ class Predictor:
             found += rated
             open_ = [way for _, way in rated[:_WIDTH]]
         found.sort(key=lambda one: -one[0])
-        yield from (way for _, way in found)
+        yield from (way for _, way in found if not self._effects.knows(way.place))
 
 
 def _further(way: _Way) -> Iterator[_Way]:

@@ -94,7 +94,9 @@ Value Values::unknown(Unknown kind, int64_t first, int64_t second) {
   return {form_of(atom(kind, first, second, false)), 0};
 }
 
-Value Values::symbol(std::string_view name) { return unknown(Unknown::Symbol, names_.number(name).first); }
+Value Values::symbol(std::string_view name) {
+  return unknown(Unknown::Symbol, names_.number(name).first);
+}
 
 Value Values::computed(std::string_view name, const std::vector<Value>& operands) {
   std::string key(name);

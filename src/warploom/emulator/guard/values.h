@@ -103,8 +103,8 @@ class Values {
   std::vector<Atom> atoms_;
   std::vector<Terms> forms_;
   Texts names_;
-  Texts sums_;                 // what the forms of more than one unknown are made of
-  std::vector<int32_t> many_;  // by such a text: its form
+  Texts sums_;                   // what the forms of more than one unknown are made of
+  std::vector<int32_t> many_;    // by such a text: its form
   std::vector<int32_t> single_;  // by unknown: the form that is it alone, 0 for none yet
   std::unordered_map<AtomKey, int32_t, AtomHash> atom_ids_;
 };
