@@ -4,7 +4,7 @@
     python bench/champions.py pick RUNS DIR [--only NAME,...] [--jobs N] [--most N]
 
 `search` runs `warploom evolve` on each example side by side, into RUNS/EXAMPLE: two ranks of one
-node, LSA, at the smallest size of `time_examples.py`, so that a judgement takes seconds. `pick`
+node, LSA, at the smallest size of `time_examples.py`, so that a judgment takes seconds. `pick`
 takes from each run the `--most` best programs that are unlike (the best, the best with gates, the
 best without, then the next best) and times these, the transform and the host-driven program by the
 model at the size that the GPUs will measure by, the middle one of `measured_forms.py`. It writes

@@ -1,6 +1,6 @@
 """How the work of one emulated run grows with the number of ranks, from 2 to 256.
 
-Rings (each rank talks to its neighbour), all-to-alls, and the MoE example, host-driven and by GIN,
+Rings (each rank talks to its neighbor), all-to-alls, and the MoE example, host-driven and by GIN,
 each run once (lazy, seed 0) with the happens-before check. Seconds are CPU time of the run without
 the build; a message is a put, or a collective, send or receive of one rank's host. A piece is what
 one rank delivers to one other: that is a message, or one part of an all-to-all of the host.

@@ -56,7 +56,7 @@ class Clocked:
         """Judge the program at a path."""
         began = time.time()
         found = self.inner(candidate, question)
-        if len(question.inputs) == 1:  # no champion's second judgement
+        if len(question.inputs) == 1:  # no champion's second judgment
             with self.log.open("a") as file:
                 file.write(f"{began} {time.time()}\n")
         return found

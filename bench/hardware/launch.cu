@@ -1,4 +1,4 @@
-// What launches, events, graphs and synchronisation cost on the host and on the device.
+// What launches, events, graphs and synchronization cost on the host and on the device.
 #include <chrono>
 
 #include "measure.h"

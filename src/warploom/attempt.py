@@ -53,9 +53,9 @@ class Attempt(Generic[V]):
 
 @dataclass(frozen=True, slots=True)
 class Recall(Generic[V]):
-    """How a judgement that was kept is found again.
+    """How a judgment that was kept is found again.
 
-    `key` names the candidate and all that its judgement depends on; `read` makes the judgement of
+    `key` names the candidate and all that its judgment depends on; `read` makes the judgment of
     what its `to_json` gave.
     """
 
@@ -96,7 +96,7 @@ def attempt(
         folder: the run's folder; the attempt is kept below it, in `attempt-<number>`.
         file_name: what the candidate's file is called.
         files: further texts to keep beside it, by name.
-        recall: where the folder holds a judgement with this key (an earlier process made it and
+        recall: where the folder holds a judgment with this key (an earlier process made it and
             went no further), it is taken, and `judge` is not asked.
 
     The candidate's text is on disk before it is judged, so that an attempt which does not end
@@ -125,7 +125,7 @@ def attempt(
 
 
 def _kept(place: Path, recall: Recall[V]) -> V | None:
-    """Return the judgement that a folder holds; None without one, or for another candidate."""
+    """Return the judgment that a folder holds; None without one, or for another candidate."""
     try:
         content: Any = json.loads((place / _FILE).read_bytes())
     except (FileNotFoundError, ValueError):  # files are written whole: another one is none of ours

@@ -27,7 +27,7 @@ def test_a_page_turns_no_text_around() -> None:
 
 
 def test_the_command_line_shows_it() -> None:
-    """Colours are those of `paint` alone, whatever a program writes."""
+    """Colors are those of `paint` alone, whatever a program writes."""
     code = (
         "from warploom.cli.output import out, paint, say\n"
         f"said = {SAID!r}\n"
@@ -36,7 +36,7 @@ def test_the_command_line_shows_it() -> None:
         "out(paint('passed', 'ok') + ' ' + said); say(said + '\\x1b[32mok\\x1b[0m')\n"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)
-    assert done.stdout.count(b"\x1b") == 3, "two of the colour, one of its end"
+    assert done.stdout.count(b"\x1b") == 3, "two of the color, one of its end"
     assert b"\x1b[32m" in done.stdout
     assert b"\x1b" not in done.stderr
     assert rb"\x1b[2J" in done.stderr

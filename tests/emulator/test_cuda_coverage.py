@@ -44,7 +44,7 @@ def errors(outcome: EmulatorRun) -> list[Finding]:
 
 @pytest.mark.parametrize("schedule", SCHEDULES, ids=lambda s: s.timing)
 @pytest.mark.parametrize("name", [*PLANTED, *CORRECT])
-def test_documented_behaviour(name: str, schedule: RunSpec):
+def test_documented_behavior(name: str, schedule: RunSpec):
     outcome = emulate(name, schedule, devices=CORRECT.get(name, 1))
     assert outcome.stdout == ""
     assert errors(outcome) == []

@@ -37,7 +37,7 @@ def places(finding: Finding) -> set[int | None]:
 
 @pytest.mark.parametrize("schedule", SCHEDULES, ids=lambda s: s.timing)
 @pytest.mark.parametrize("name", ["threads", "streams", "events_again", "errors", "long_host_loop"])
-def test_documented_behaviour(name: str, schedule: RunSpec):
+def test_documented_behavior(name: str, schedule: RunSpec):
     outcome = emulate(PROGRAMS / f"{name}.cu", schedule)
     assert outcome.stdout == ""
     assert outcome.verdict == Verdict.OK, outcome.findings

@@ -133,7 +133,7 @@ def test_lines_and_columns_before_an_edit_stay(tmp_path: Path):
                 assert old in new
 
 
-def test_an_initialised_shared_variable_is_left_to_the_compiler(tmp_path: Path):
+def test_an_initialized_shared_variable_is_left_to_the_compiler(tmp_path: Path):
     assert "__shared__ int x = 3;" in text_of(
         rewritten(tmp_path, "__global__ void k() { __shared__ int x = 3; }")
     )

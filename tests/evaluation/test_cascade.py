@@ -200,7 +200,7 @@ def test_a_failing_exit_code_fails(judge: Judge) -> None:
     assert result.runs[0].exit_codes[1] == 5
 
 
-def test_a_missing_synchronisation_is_found_though_values_may_match(judge: Judge) -> None:
+def test_a_missing_synchronization_is_found_though_values_may_match(judge: Judge) -> None:
     text = TEXT.replace("  cudaStreamSynchronize(stream);\n", "").replace(
         "cudaStreamCreate(&stream)", "cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking)"
     )

@@ -38,7 +38,7 @@ TWO = LevelSeeds({"gin": level_text(START, "gin"), "lsa": level_text(START, "lsa
 
 @dataclass(frozen=True)
 class StallsOnce:
-    """Judges as another evaluator, but the first judgement that is not of a seed takes an hour.
+    """Judges as another evaluator, but the first judgment that is not of a seed takes an hour.
 
     It notes its job and process in the file `mark`.
     """
@@ -57,7 +57,7 @@ class StallsOnce:
     def __call__(self, candidate: Path, question: Question) -> Outcome:
         assert self.inner.log is not None
         log = self.inner.log.read_text().splitlines() if self.inner.log.is_file() else []
-        second = len(question.inputs) > 1  # the second judgement of a champion
+        second = len(question.inputs) > 1  # the second judgment of a champion
         if second or sum("," not in line for line in log) < 2:
             return self.inner(candidate, question)
         try:
@@ -133,7 +133,7 @@ def start(
 
 
 def begun(bench: Bench, name: str) -> list[str]:
-    """Return the texts (digests) whose judgement by the search's input began, in order."""
+    """Return the texts (digests) whose judgment by the search's input began, in order."""
     log = bench.folder / f"{name}.log"
     lines = log.read_text().splitlines() if log.is_file() else []
     return [line.split()[0] for line in lines if "," not in line]  # champions have two inputs

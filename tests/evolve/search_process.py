@@ -1,6 +1,6 @@
 """Runs one search over levers in a process of its own, to be killed: FOLDER NAME OVERRIDES...
 
-Where the folder has a file `stalls-once`, the first judgement that is not of a seed stalls.
+Where the folder has a file `stalls-once`, the first judgment that is not of a seed stalls.
 """
 
 import sys

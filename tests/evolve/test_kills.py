@@ -21,7 +21,7 @@ KILLS = 30
 
 
 def kept(bench: Bench, name: str) -> set[str]:
-    """Return the texts (digests) with inputs whose judgement is on disk or in the store."""
+    """Return the texts (digests) with inputs whose judgment is on disk or in the store."""
     found: set[str] = set()
     place = bench.folder / name
     for path in place.glob("attempts/*/evaluation.json"):

@@ -100,7 +100,7 @@ def test_all_at_once_loses_nothing(
     """
     url = postgres_server.url("all_at_once")
 
-    def judged() -> int:  # champions' second judgements too
+    def judged() -> int:  # champions' second judgments too
         return len((bench.folder / "run.log").read_text().splitlines())
 
     mark = bench.folder / "stalled"
@@ -140,6 +140,6 @@ def test_all_at_once_loses_nothing(
     whole.run("whole", *size, seed=5)
     assert whole.history("run", url) == whole.history("whole")
     texts = begun(bench, "run")
-    # The stalled one was done again, and up to three others; a champion's judgement is not here.
+    # The stalled one was done again, and up to three others; a champion's judgment is not here.
     assert len(set(texts)) == 6 and 7 <= len(texts) <= 10
     assert jobs(slurm_cluster) == []

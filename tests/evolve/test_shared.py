@@ -46,7 +46,7 @@ def programs(url: str) -> list[tuple[int, str]]:
 
 
 def judged(bench: Bench) -> list[str]:
-    """Return the texts whose judgement began, in all runners."""
+    """Return the texts whose judgment began, in all runners."""
     return [text for name in NAMES for text in begun(bench, name)]
 
 

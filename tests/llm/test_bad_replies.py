@@ -63,7 +63,7 @@ def test_overload_and_rate_limits_are_waited_out(prefix: str, stream: bool, tmp_
         began = time.monotonic()
         reply, spent = ask(server, prefix, tmp_path, settings={"stream": stream})
     assert reply.text == "fine" and len(server.asked) == 3
-    assert time.monotonic() - began >= 1.0  # Retry-After, in whole seconds, is honoured
+    assert time.monotonic() - began >= 1.0  # Retry-After, in whole seconds, is honored
     assert spent.requests == 1 and spent.uncertain_requests == 0
 
 

@@ -131,8 +131,8 @@ def test_the_path_can_be_a_moving_picture(run: MadeRun, tmp_path: Path) -> None:
     with Image.open(target) as moving:
         assert moving.n_frames >= 2 and moving.info["duration"] >= 1000
         moving.seek(1)
-        colours = moving.convert("RGB").getcolors(100_000)
-    shades = {colour for _, colour in colours or ()}
+        colors = moving.convert("RGB").getcolors(100_000)
+    shades = {color for _, color in colors or ()}
     assert {(221, 245, 229), (253, 230, 227)} <= shades, "lines that came and went are marked"
 
 

@@ -155,7 +155,7 @@ def test_classes_own_their_buffers(tmp_path: Path) -> None:
     assert {a.roots for a in report.allocations} == {("input.data_",), ("ring.scratch_",)}
 
 
-def test_code_elsewhere_is_named_as_a_neighbour(tmp_path: Path) -> None:
+def test_code_elsewhere_is_named_as_a_neighbor(tmp_path: Path) -> None:
     text = """\
 void launch_stencil(float* out, const float* in, int n);
 int main() {

@@ -45,13 +45,13 @@ def test_a_view_is_shown_without_complaint_and_axe_finds_no_serious_problem(
         assert "This cannot be shown" not in page.inner_text("main")
         assert len(page.inner_text("main")) > 80
         for canvas in page.locator("main canvas").all():
-            assert _painted(canvas) > 3, "a picture has more than one colour"
+            assert _painted(canvas) > 3, "a picture has more than one color"
         assert serious_problems(page) == [], theme
     assert watched.complaints == []
 
 
 def _painted(canvas: Any) -> int:
-    """Return how many different colours a canvas holds."""
+    """Return how many different colors a canvas holds."""
     return int(canvas.evaluate(
         """canvas => { const all = canvas.getContext("2d").getImageData(0, 0, canvas.width,
         canvas.height).data; const seen = new Set(); for (let i = 0; i < all.length; i += 4)
@@ -155,7 +155,7 @@ def test_the_heat_map_and_bars_can_be_walked_by_keys(
     assert watched.complaints == []
 
 
-def test_figures_are_rounded_and_colours_are_those_of_the_paper(
+def test_figures_are_rounded_and_colors_are_those_of_the_paper(
     watched: Watched, address: str, finished: MadeRun
 ) -> None:
     page = opened(watched, address, finished, "lineage")
@@ -163,7 +163,7 @@ def test_figures_are_rounded_and_colours_are_those_of_the_paper(
     page.keyboard.press("ArrowRight")
     tip = page.inner_text("#tip")
     assert re.search(r"^[\d.]{1,6} ms, score [\d.]{1,6}$", tip, re.MULTILINE), tip
-    page.select_option("label:has-text('Colour') select", "island")
+    page.select_option("label:has-text('Color') select", "island")
     of_lineage = _legend(page, "island 1")
     page = opened(watched, address, finished, "islands")
     assert _legend(page, "island 1") == of_lineage
@@ -176,15 +176,15 @@ def _legend(page: Any, words: str) -> str:
     return str(page.locator(f".legend span:has-text('{words}') circle").get_attribute("fill"))
 
 
-def test_the_champions_two_judgements_are_told_apart(
+def test_the_champions_two_judgments_are_told_apart(
     watched: Watched, address: str, finished: MadeRun
 ) -> None:
     page = opened(watched, address, finished, "overview")
-    assert "second judgement" in page.inner_text(".facts")
-    assert "first judgement" in page.inner_text("main")
-    again = page.inner_text(".fact:has-text('second judgement') b")
+    assert "second judgment" in page.inner_text(".facts")
+    assert "first judgment" in page.inner_text("main")
+    again = page.inner_text(".fact:has-text('second judgment') b")
     page.click(".facts a")
-    page.wait_for_selector(f".fact:has-text('first judgement; {again} in the second one')")
+    page.wait_for_selector(f".fact:has-text('first judgment; {again} in the second one')")
 
 
 def test_the_whole_page_can_be_used_by_keys(

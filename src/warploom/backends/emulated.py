@@ -46,7 +46,7 @@ class EmulatedMachine:
     """The devices of a workload, emulated; its checks are in each run, and no further tools.
 
     `topology` is the machine whose time is modelled; None: none is known that the ranks fit. A run
-    has no judgement over several (`evaluation/runs/fresh_memory.py`, `stale_reads.py`).
+    has no judgment over several (`evaluation/runs/fresh_memory.py`, `stale_reads.py`).
     """
 
     workload: Workload

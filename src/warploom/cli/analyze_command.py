@@ -102,7 +102,7 @@ def _print(report: AnalysisReport) -> None:
     _section(
         "read-backs", [(r.line, f"{r.device} -> {r.host} ({r.bytes})") for r in report.readbacks]
     )
-    _section("synchronisation", [(s.line, f"{s.call} ({s.kind})") for s in report.syncs])
+    _section("synchronization", [(s.line, f"{s.call} ({s.kind})") for s in report.syncs])
     _section("warnings", [(w.line, f"{w.message} [{w.kind}]") for w in report.warnings])
     for skipped in report.skipped:
         ranges = ", ".join(str(item) for item in skipped.lines)

@@ -90,8 +90,8 @@ def _print(report: CheckReport) -> None:
         print_observed_check(report)
     elif report.runs:
         out(_runs(report))
-    colour = "ok" if report.verdict == Verdict.OK else "error"
-    out(f"{report.program.name}: {paint(str(report.verdict), colour)}{where(report)}{_why(report)}")
+    color = "ok" if report.verdict == Verdict.OK else "error"
+    out(f"{report.program.name}: {paint(str(report.verdict), color)}{where(report)}{_why(report)}")
 
 
 def _is_error(item: MergedFinding) -> bool:

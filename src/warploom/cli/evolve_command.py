@@ -167,7 +167,7 @@ def _print_search(result: EvolutionResult) -> None:
     out(
         f"{result.evaluations} evaluations, {result.correct} correct"
         f"{f' (failures: {failures})' if failures else ''}, {result.confirmations} second "
-        f"judgements, {result.rejected} turned away as known, {result.seconds:.0f} s, "
+        f"judgments, {result.rejected} turned away as known, {result.seconds:.0f} s, "
         f"${result.cost:.2f}"
     )
     for name, use in result.models.items():

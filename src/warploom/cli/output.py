@@ -20,7 +20,7 @@ from warploom.toolchain.sandbox import sandbox_warning
 # What `paint` puts around a text: no program can know it.
 _MARK = f"\x1b{secrets.token_hex(8)}:"
 _PAINTED = re.compile(rf"{_MARK}(\w*)\x1b")
-_COLOURS = {"ok": typer.colors.GREEN, "error": typer.colors.RED, "warning": typer.colors.YELLOW}
+_COLORS = {"ok": typer.colors.GREEN, "error": typer.colors.RED, "warning": typer.colors.YELLOW}
 
 
 def out(text: str = "") -> None:
@@ -40,18 +40,18 @@ def warn_without_sandbox() -> None:
         say(f"{paint('warning', 'warning')}: {warning}")
 
 
-def paint(text: str, colour: str) -> str:
-    """Colour `text` as `ok`, `error` or `warning`, for `out` and `say` to a terminal."""
-    return f"{_MARK}{colour}\x1b{text}{_MARK}\x1b"
+def paint(text: str, color: str) -> str:
+    """Color `text` as `ok`, `error` or `warning`, for `out` and `say` to a terminal."""
+    return f"{_MARK}{color}\x1b{text}{_MARK}\x1b"
 
 
 def _shown(text: str) -> str:
-    """Return `text` with the colours of `paint`, and of no one else."""
+    """Return `text` with the colors of `paint`, and of no one else."""
     pieces = _PAINTED.split(text)
     shown = [visible(pieces[0])]
-    for colour, piece in zip(pieces[1::2], pieces[2::2], strict=True):
+    for color, piece in zip(pieces[1::2], pieces[2::2], strict=True):
         plain = visible(piece)
-        shown.append(typer.style(plain, fg=_COLOURS[colour], bold=True) if colour else plain)
+        shown.append(typer.style(plain, fg=_COLORS[color], bold=True) if color else plain)
     return "".join(shown)
 
 
@@ -81,11 +81,11 @@ def print_finding(finding: Finding, note: str = "") -> None:
 def finding_lines(
     finding: Finding, painter: Callable[[str, str], str] = lambda text, _: text
 ) -> list[str]:
-    """Return the lines of a finding; `painter` may colour the severity."""
-    colour = "error" if finding.severity == Severity.ERROR else "warning"
+    """Return the lines of a finding; `painter` may color the severity."""
+    color = "error" if finding.severity == Severity.ERROR else "warning"
     line = "" if finding.line is None else f":{finding.line}"
     where = "" if finding.file is None else f"{short_path(finding.file)}{line}: "
-    painted = painter(f"{finding.severity}:", colour)
+    painted = painter(f"{finding.severity}:", color)
     lines = [f"{where}{painted} {finding.message} [{finding.kind}]"]
     who = _who(finding)
     if who:

@@ -92,8 +92,8 @@ def print_result(result: PipelineResult) -> None:
         out(f"  and {len(result.collectives) - 8} more")
     for step in result.steps:
         reason = step.error or str(step.details.get("reason", ""))
-        colour = "error" if step.status is StepStatus.FAILED else "ok"
-        word = paint(str(step.status), colour)
+        color = "error" if step.status is StepStatus.FAILED else "ok"
+        word = paint(str(step.status), color)
         out(f"{step.name:<15} {word} {step.seconds:6.1f} s  {reason}".rstrip())
     for stage in result.stages:
         tries = f" ({stage.attempts} attempts)" if stage.attempts > 1 else ""

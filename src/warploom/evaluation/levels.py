@@ -311,18 +311,18 @@ class Judge:
             program, facts, reference, plan, jobs=self.jobs, on_progress=self.on_progress,
             frames=frames,
         )  # fmt: skip
-        behaviour = ()
+        behavior = ()
         if result.passed:
-            behaviour = self._behaviour(program, facts, reference, result, plan)
+            behavior = self._behavior(program, facts, reference, result, plan)
         traffic = (
             traffic_findings(result.outcomes, reference.traffic, self.rule) if self.rule else []
         )
         if self.rule and result.passed:
             traffic += printed_findings(result.outcomes, reference.printed)
-        found = (*parts.findings, *result.findings, *traffic, behaviour)
+        found = (*parts.findings, *result.findings, *traffic, behavior)
         return replace(parts, level=2, findings=found, verification=result)
 
-    def _behaviour(
+    def _behavior(
         self,
         program: EmulatorBuild,
         facts: Survey,

@@ -125,7 +125,7 @@ class Account:
         database = self._database
         if house.champion is None:
             raise BadInputError(
-                "no program passes a second judgement, with other inputs",
+                "no program passes a second judgment, with other inputs",
                 file=str(self._folder.path),
                 hint=f"see why: warploom inspect {self._folder.path}",
             )

@@ -38,7 +38,7 @@ class Evaluator(Protocol):
 
     @property
     def key(self) -> str:
-        """A digest of all that a judgement depends on besides candidate and question."""
+        """A digest of all that a judgment depends on besides candidate and question."""
         ...
 
     @property

@@ -62,10 +62,10 @@ class Housekeeping:
         return None
 
     def confirm(self, number: int, outcome: Outcome, also: Also | None = None) -> bool:
-        """Record what a second judgement said of a challenger; returns whether it is the champion.
+        """Record what a second judgment said of a challenger; returns whether it is the champion.
 
         It is where it is correct and better than the champion by more than the noise, both by the
-        second judgement.
+        second judgment.
         """
         now = self.champion
         accepted = outcome.correct and outcome.score is not None

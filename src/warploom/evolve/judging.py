@@ -40,7 +40,7 @@ def engine_for(jobs: JobConfig, workers: int, folder: RunFolder) -> Engine:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What a judge said of a program; `again`: as a champion's second judgement."""
+    """What a judge said of a program; `again`: as a champion's second judgment."""
 
     number: int
     outcome: Outcome
@@ -95,7 +95,7 @@ class Judging:
         self._jobs.submit(self._task(number, origin, text, question, again=False))
 
     def confirm(self, number: int, origin: str, text: str, api: str) -> None:
-        """Have a program judged once more, with inputs that no other judgement of the run has."""
+        """Have a program judged once more, with inputs that no other judgment of the run has."""
         question = Question(api, self._facts.confirm)
         self._jobs.submit(self._task(number, origin, text, question, again=True), first=True)
 
@@ -125,7 +125,7 @@ class Judging:
         return Task(key, work, f"{key}:{work.key}", self._seconds)
 
     def _outcome(self, done: Done) -> Outcome:
-        """Return what a judge said, or that it could not: no engine's loss is a judgement."""
+        """Return what a judge said, or that it could not: no engine's loss is a judgment."""
         error = done.error
         if error is None:
             self._breaks = 0

@@ -66,7 +66,7 @@ def _readme(result: EvolutionResult, task: Workload, target: str) -> list[str]:
         f"# {task.name}: what the search found",
         "",
         f"Times are {kind}{machine}, of {result.scored}, in milliseconds. Those of the best "
-        "program and the host-driven one are from a judgement with inputs that the search did "
+        "program and the host-driven one are from a judgment with inputs that the search did "
         "not have.",
         "",
         "| program | ms | times as fast as host-driven |",
@@ -97,7 +97,7 @@ def _score_readme(result: EvolutionResult, task: Workload) -> list[str]:
         f"# {task.name}: what the search found",
         "",
         "Scores are those of the workload's own judge; higher is better. That of the best program "
-        "is from a second judgement.",
+        "is from a second judgment.",
         "",
         "| program | score |",
         "|---|---|",
@@ -142,7 +142,7 @@ def _how(result: EvolutionResult) -> list[str]:
     ]
     return [
         f"{result.evaluations} evaluations, {result.correct} correct, failures: "
-        f"{failures or 'none'}; {result.confirmations} second judgements; {result.islands} "
+        f"{failures or 'none'}; {result.confirmations} second judgments; {result.islands} "
         f"islands; {result.rejected} proposals turned away as known; {result.seconds:.0f} s; "
         f"${result.cost:.2f}. It ended because {result.stopped}.",
         "",

@@ -12,7 +12,7 @@ from warploom.store.records import Outcome
 
 @dataclass(frozen=True, slots=True)
 class Best:
-    """The champion: its number, directives, and what its second judgement said.
+    """The champion: its number, directives, and what its second judgment said.
 
     `seed` is the seed that it descends from; `changed` the levers whose values differ, each with
     the value before and after ("" where there is none).
@@ -43,9 +43,9 @@ class ModelUse:
 class EvolutionResult:
     """What a run came to.
 
-    `baseline_ms` is the host-driven program's time, from the same judgement as the champion's.
+    `baseline_ms` is the host-driven program's time, from the same judgment as the champion's.
     `seed_ms` are the seeds' times by name, None for one that failed. `evaluations` counts attempts,
-    seeds and second judgements not among them. `seconds` is of all processes of the run, `cost` in
+    seeds and second judgments not among them. `seconds` is of all processes of the run, `cost` in
     US dollars. `stopped` says why the run ended. `left_out` says why an API has no seed.
     `scored_region` is the workload's: 0 where all times are of the whole run. `seed_scores` are the
     seeds' scores. `rejected` counts proposals that novelty turned away, `summaries` how often the

@@ -310,5 +310,5 @@ def _log_time(outcome: Outcome) -> float | None:
 
 
 def question_key(evaluator: str, text: str, api: str, inputs: tuple[int, ...]) -> str:
-    """Return the key by which a judgement is found again."""
+    """Return the key by which a judgment is found again."""
     return "-".join((evaluator, code_hash(text), api, *map(str, inputs)))

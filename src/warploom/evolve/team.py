@@ -65,7 +65,7 @@ class Team(Protocol):
         ...
 
     def claim_confirmation(self, number: int) -> bool:
-        """Have a champion's second judgement for this runner."""
+        """Have a champion's second judgment for this runner."""
         ...
 
     def mine(self) -> Iterator[Candidate | int]:
@@ -81,7 +81,7 @@ class Team(Protocol):
         ...
 
     def confirmed(self, number: int) -> Also | None:
-        """Return what ends a champion's second judgement in the transaction that records it."""
+        """Return what ends a champion's second judgment in the transaction that records it."""
         ...
 
     def close(self) -> None:
@@ -187,7 +187,7 @@ class Together:
 
     @property
     def others(self) -> int:
-        """How many attempts and second judgements others work on."""
+        """How many attempts and second judgments others work on."""
         return sum(1 for one in self._crew.claims if not one.mine)
 
     @property
@@ -238,7 +238,7 @@ class Together:
         return self._crew.claim(_ATTEMPT, candidate.number, data, text)
 
     def claim_confirmation(self, number: int) -> bool:
-        """Have a champion's second judgement for this runner."""
+        """Have a champion's second judgment for this runner."""
         return self._crew.claim(_CONFIRM, number, {})
 
     def mine(self) -> Iterator[Candidate | int]:
@@ -261,7 +261,7 @@ class Together:
         return self._crew.done(_ATTEMPT, number)
 
     def confirmed(self, number: int) -> Also | None:
-        """Return what ends a second judgement in the transaction that records it."""
+        """Return what ends a second judgment in the transaction that records it."""
         return self._crew.done(_CONFIRM, number)
 
     def close(self) -> None:

@@ -24,7 +24,7 @@ class Judge:
 
     @property
     def key(self) -> str:
-        """What the judgement depends on, as one word."""
+        """What the judgment depends on, as one word."""
         question = self.question
         return question_key(self.evaluator.key, self.text, question.api, question.inputs)
 

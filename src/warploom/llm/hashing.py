@@ -1,7 +1,7 @@
 """Vectors of CUDA text without a model: the same everywhere, for free, with no network.
 
 Feature hashing (Weinberger et al., "Feature Hashing for Large Scale Multitask Learning", ICML 2009)
-of C++ tokens and pairs of neighbours: each adds its sign to one of the dimensions; counts enter as
+of C++ tokens and pairs of neighbors: each adds its sign to one of the dimensions; counts enter as
 1 + log(count), vectors have length 1. Comments and white space do not count, so two programs that
 differ in those alone have the same vector.
 """

@@ -168,7 +168,7 @@ class LLMSettings:
     """How calls are made.
 
     `attempts` bounds the tries per model on overload, time-out or a broken connection, with waits
-    that double from `backoff_s` up to `backoff_max_s` seconds (a longer Retry-After is honoured up
+    that double from `backoff_s` up to `backoff_max_s` seconds (a longer Retry-After is honored up
     to `retry_after_max_s`). `fallbacks` are model strings to try, in order, when all attempts
     failed. `stream` asks for server-sent events. `cache` asks for prompt caching where the provider
     has it. `repairs` bounds how often a reply of the wrong type is sent back. `prices` are by model

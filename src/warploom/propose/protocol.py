@@ -27,7 +27,7 @@ class Trial:
 
     `number` counts from 1 within its stage; `text` is the program, or "" where none came. `failure`
     says in a few lines why, `report` holds the evaluation's findings raw ("" where nothing was
-    judged), `diagnosis` what a rerun with a synchronisation after each launch said, `words` what a
+    judged), `diagnosis` what a rerun with a synchronization after each launch said, `words` what a
     reader of the report says.
     """
 

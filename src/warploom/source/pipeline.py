@@ -160,7 +160,7 @@ class _Finder:
 
 
 def _kernels(file: SourceFile, analysis: ReportData, pipeline: list[Span]) -> tuple[Span, ...]:
-    """Return the definitions that the pipeline's launches run, neighbours joined."""
+    """Return the definitions that the pipeline's launches run, neighbors joined."""
     names = {
         launch.kernel
         for launch in analysis.launches

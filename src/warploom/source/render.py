@@ -28,7 +28,7 @@ def render_report(report: ReportData) -> str:
         _section("Copies and fills", _copies(report, place)),
         _section("Results read back", _readbacks(report, place)),
         _section("Streams and events", _streams(report, place)),
-        _section("Synchronisation", [f"{place(s)} {s.call}({s.target})" for s in report.syncs]),
+        _section("Synchronization", [f"{place(s)} {s.call}({s.target})" for s in report.syncs]),
         _section("Host functions", _host(report, place)),
     ]
     return "\n".join(line for part in parts for line in part) + "\n"

@@ -22,7 +22,7 @@ LIMITS = Limits(seconds=60.0, memory_mb=8192, output_mb=4)
 _COMMAND_SECONDS = 600.0
 
 
-class Judgement(Protocol):
+class Judgment(Protocol):
     """What is needed of a report: its verdict and its findings."""
 
     @property
@@ -44,7 +44,7 @@ class Judgement(Protocol):
 class Checker(Protocol):
     """Judges one entry."""
 
-    def __call__(self, entry: Entry) -> Judgement:
+    def __call__(self, entry: Entry) -> Judgment:
         """Judge the program as the entry's setting and defect say."""
         ...
 
@@ -56,7 +56,7 @@ class OwnChecker:
     seeds: int | None = 3
     effort: Effort = Effort.NORMAL
 
-    def __call__(self, entry: Entry) -> Judgement:
+    def __call__(self, entry: Entry) -> Judgment:
         """Check the entry's program.
 
         Raises:
@@ -93,7 +93,7 @@ class CommandChecker:
 
     command: str
 
-    def __call__(self, entry: Entry) -> Judgement:
+    def __call__(self, entry: Entry) -> Judgment:
         """Run the command on the entry's program.
 
         Raises:

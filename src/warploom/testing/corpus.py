@@ -19,7 +19,7 @@ from warploom.core.errors import WarploomError
 from warploom.core.records import Json, Severity, Verdict
 from warploom.evaluation.merged_findings import MergedFinding
 from warploom.evaluation.runs.plan import Effort
-from warploom.testing.checkers import Checker, CommandChecker, Judgement, OwnChecker
+from warploom.testing.checkers import Checker, CommandChecker, Judgment, OwnChecker
 from warploom.testing.corpus_files import Entry, read_corpus
 
 PROGRAMS = Path(__file__).parents[3] / "tests" / "corpus" / "programs"
@@ -88,14 +88,14 @@ def run_decisive(entry: Entry) -> Outcome:
     return run_entry(entry) if entry.defect and not outcome.good else outcome
 
 
-def is_clean(report: Judgement) -> bool:
+def is_clean(report: Judgment) -> bool:
     """Whether nothing at all was found, warnings included, and the program succeeded."""
     return report.verdict == Verdict.OK and all(
         item.finding.kind in NOTES for item in report.findings
     )
 
 
-def is_found(entry: Entry, report: Judgement) -> bool:
+def is_found(entry: Entry, report: Judgment) -> bool:
     """Whether an error of an expected kind names an expected line of the program."""
     return report.verdict not in (Verdict.OK, Verdict.UNSUPPORTED) and any(
         item.finding.severity == Severity.ERROR and _matches(entry, item)
@@ -143,7 +143,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except WarploomError as error:
         sys.stderr.write(f"{error}\n")
         return error.exit_code
-    summary = summarise(outcomes)
+    summary = summarize(outcomes)
     if options.json:
         document = {"summary": summary, "entries": [outcome.to_json() for outcome in outcomes]}
         sys.stdout.write(json.dumps(document, indent=2) + "\n")
@@ -160,7 +160,7 @@ def _outcome(entry: Entry, checker: Checker) -> Outcome:
         return Outcome(entry, False, "not run", (str(error).splitlines()[0],), 0.0)
 
 
-def summarise(outcomes: Sequence[Outcome]) -> dict[str, Json]:
+def summarize(outcomes: Sequence[Outcome]) -> dict[str, Json]:
     """Count defects found and correct programs accused."""
     defects = [outcome for outcome in outcomes if outcome.entry.defect]
     correct = [outcome for outcome in outcomes if not outcome.entry.defect]

@@ -2,7 +2,7 @@
 
 A text is a C++ program with lines `int NAME = VALUE;`, of which `LevelSpace` knows the
 values. `LevelEvaluator` prices each value, fails the texts that `breaks` names, and notes each
-judgement that it begins in a file, so that a test can see what was judged how often.
+judgment that it begins in a file, so that a test can see what was judged how often.
 """
 
 import os
@@ -92,7 +92,7 @@ class LevelEvaluator:
     """Prices texts: 10 ms times the product of the levels' factors.
 
     `factors` are by `lever=value` (default 1), `breaks` the levels that make a text fail, `dies`
-    those that end the process, and `stalls` those that take an hour. Each judgement that begins
+    those that end the process, and `stalls` those that take an hour. Each judgment that begins
     adds the line `digest inputs` to `log`, and takes `seconds` and up to `jitter` more.
     """
 

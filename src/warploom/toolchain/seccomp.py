@@ -154,7 +154,7 @@ def _when(rule: _Rule) -> bytes:
 
 
 def _each(numbers: Iterable[int], action: int) -> bytes:
-    """Return tests for `numbers`, neighbours together."""
+    """Return tests for `numbers`, neighbors together."""
     code = b""
     todo = sorted(set(numbers))
     while todo:

@@ -34,7 +34,7 @@ class TransformConfig:
         plain: whether the rules try the plain form first (docs/transform.md).
         evolve_markers: whether to mark what may be changed later.
         warmup: whether to add a warm-up round to a program that times itself without one.
-        diagnostic_rerun: run a candidate that failed again, with a synchronisation after each
+        diagnostic_rerun: run a candidate that failed again, with a synchronization after each
             launch, to name the kernel that failed.
         proposer: who proposes: `rules`; `llm`, a language model; `agent`, a coding agent; or
             `auto`: the rules, and where they refuse or fail a model, if `model` names one.

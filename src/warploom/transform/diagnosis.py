@@ -37,6 +37,6 @@ def diagnose(evaluation: Evaluation, path: Path, workload: Workload) -> str:
     named = next((f for f in errors if f.kernel), errors[0] if errors else None)
     where = f"{failed.timing} network, seed {failed.seed}"
     if named is None:
-        return f"with a synchronisation after every launch nothing is found ({where})"
+        return f"with a synchronization after every launch nothing is found ({where})"
     kernel = f"kernel {named.kernel}" if named.kernel else "the host"
     return f"{kernel}, line {named.line or '?'}: {named.message} ({where})"

@@ -41,7 +41,7 @@ class StageResult:
     """One stage of host_to_device.
 
     `attempts` were made; `evaluation` is the last one's. `text` is the last proposal, verified
-    only if `passed`. `diagnosis` is what a rerun with a synchronisation after each launch said of
+    only if `passed`. `diagnosis` is what a rerun with a synchronization after each launch said of
     the last attempt that failed, "" where none was made. `origin` is who proposed the last text;
     `problem` says why the last attempt brought no program, "" where it did.
     """

@@ -1,11 +1,11 @@
 // CORPUS run=1
-// Jacobi iterations in one cooperative kernel: the grid synchronises after each sweep, and the two
+// Jacobi iterations in one cooperative kernel: the grid synchronizes after each sweep, and the two
 // buffers change places.
 //
-// DEFECT NO_GRID_SYNC data_race: a block reads what its neighbour may still be writing
+// DEFECT NO_GRID_SYNC data_race: a block reads what its neighbor may still be writing
 // DEFECT BLOCK_SYNC data_race: a barrier of the block where one of the grid is needed
 // DEFECT PLAIN_LAUNCH not_cooperative: grid.sync() needs a cooperative launch
-// DEFECT ONE_BUFFER data_race: sweeps in place, so that neighbours are read while they change
+// DEFECT ONE_BUFFER data_race: sweeps in place, so that neighbors are read while they change
 // DEFECT GRID_TOO_LARGE launch_error: more blocks than can be resident at the same time
 #include <cooperative_groups.h>
 #include <cuda_runtime.h>

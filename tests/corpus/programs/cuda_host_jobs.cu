@@ -1,10 +1,10 @@
 // CORPUS run=1
 // Chunks go through the device and end in jobs of the host, which a stream runs. Each job owns what
-// it gets and frees it; memory that copies use lives until they are synchronised.
+// it gets and frees it; memory that copies use lives until they are synchronized.
 //
 // DEFECT JOB_FREED use_after_free: the job is freed when it has been queued
 // DEFECT VECTOR_GONE use_after_free: the target of a copy goes out of scope
-// DEFECT DELETED use_after_free: the target of a copy is deleted before it is synchronised
+// DEFECT DELETED use_after_free: the target of a copy is deleted before it is synchronized
 // DEFECT PINNED_FREED data_race|readback_before_sync|use_after_free: pinned memory goes in a copy
 // DEFECT CAPTURED use_after_free: a graph copies from memory that was freed before its launch
 // DEFECT JOB_CALLS call_in_host_function: the job calls CUDA

@@ -1,5 +1,5 @@
 // CORPUS run=1
-// Warp specialisation in one block: half of the threads load, the other half compute, through two
+// Warp specialization in one block: half of the threads load, the other half compute, through two
 // shared buffers and four cuda::barriers.
 //
 // DEFECT NO_FULL_WAIT shared_memory_race: computes before the buffer is full

@@ -3,7 +3,7 @@
 //
 // DEFECT NO_SYNC shared_memory_race: uses the tile before its halo is loaded
 // DEFECT NARROW_TILE out_of_bounds: the tile has no room for the right halo
-// DEFECT IN_PLACE data_race: blocks read the neighbours' cells while those are replaced
+// DEFECT IN_PLACE data_race: blocks read the neighbors' cells while those are replaced
 // DEFECT WRONG_PITCH out_of_bounds: rows are addressed by the pitch in elements, counted twice
 #include <cuda_runtime.h>
 

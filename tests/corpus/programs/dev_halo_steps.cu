@@ -1,13 +1,13 @@
 // CORPUS run=3,4,4/2
-// Many steps of a 1-D stencil in one kernel: each rank puts its rim cells to both neighbours, with
-// one signal for each side and two halo slots in turn. Who has seen the neighbour's next signal
+// Many steps of a 1-D stencil in one kernel: each rank puts its rim cells to both neighbors, with
+// one signal for each side and two halo slots in turn. Who has seen the neighbor's next signal
 // knows that its own last put was consumed, so that neither a flush nor a credit is needed.
 //
-// DEFECT ONE_SLOT destination_overwrite: with one slot the neighbour may still read the last halo
-// DEFECT ONE_SIGNAL missing_wait: both neighbours count on one signal, and one may be a step ahead
+// DEFECT ONE_SLOT destination_overwrite: with one slot the neighbor may still read the last halo
+// DEFECT ONE_SIGNAL missing_wait: both neighbors count on one signal, and one may be a step ahead
 // DEFECT WEAK_SIGNAL missing_wait: two steps may be under way, and the later one may signal first
 // DEFECT OLD_STEP missing_wait: waits for the number of arrivals of the step before
-// DEFECT ONE_SIDE missing_wait: waits for the left neighbour only
+// DEFECT ONE_SIDE missing_wait: waits for the left neighbor only
 #include <cuda_runtime.h>
 #include <mpi.h>
 #include <nccl.h>

@@ -1,9 +1,9 @@
 // CORPUS run=4/2,2
-// Two neighbours in turn: the one in the LSA team gets its block by stores and a GIN signal, the one
+// Two neighbors in turn: the one in the LSA team gets its block by stores and a GIN signal, the one
 // on the rail by a put; a rail barrier begins each step.
 //
 // DEFECT DEVICE_RELEASE scope_too_narrow: the signal releases the stores on this GPU only
-// DEFECT RAIL_ONLY peer_off_rail run=4/2: rail connections do not reach the neighbour in the team
+// DEFECT RAIL_ONLY peer_off_rail run=4/2: rail connections do not reach the neighbor in the team
 // DEFECT WORLD_HANDLE barrier_team run=4/2: the world meets at the rail's barrier
 // DEFECT STORE_AFTER data_race: signals before the last stores
 // DEFECT OTHER_SIGNAL data_race: waits for the rail's signal before reading what was stored

@@ -1,7 +1,7 @@
 // CORPUS run=2,4,4/2
 // No signals at all: a world barrier with a Put fence makes all puts visible.
 //
-// DEFECT NO_FENCE missing_wait: a barrier without a Put fence synchronises, but settles no put
+// DEFECT NO_FENCE missing_wait: a barrier without a Put fence synchronizes, but settles no put
 // DEFECT OTHER_CONTEXT missing_wait: the barrier's fence covers its own context only
 // DEFECT DISABLED gin_not_enabled: neither a connection type nor any GIN resource was requested
 #include "harness.h"

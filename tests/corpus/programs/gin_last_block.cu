@@ -5,7 +5,7 @@
 // DEFECT FIRST_BLOCK missing_wait: block 0 signals although it does not know what the others issued
 // DEFECT NO_FENCE missing_wait: counts its arrival before its put is published
 // DEFECT FOREIGN_PART missing_wait: reads a part whose put another block's barrier covers
-// DEFECT ONE_BARRIER missing_wait: block 0 alone meets the other ranks, whatever its neighbours do
+// DEFECT ONE_BARRIER missing_wait: block 0 alone meets the other ranks, whatever its neighbors do
 #include "harness.h"
 
 #include <nccl_device.h>

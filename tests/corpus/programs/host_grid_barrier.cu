@@ -14,7 +14,7 @@ struct Grid {
   unsigned arrived;
 };
 
-// Each CTA writes one value; after the barrier each reads its neighbour's.
+// Each CTA writes one value; after the barrier each reads its neighbor's.
 __global__ void shift(Grid* grid, int* values, int* out) {
   extern __shared__ char ballast[];  // large, so that few CTAs fit on a multiprocessor
   ballast[threadIdx.x] = static_cast<char>(threadIdx.x);

@@ -1,5 +1,5 @@
 // CORPUS run=2,3
-// Heat on a rod: each rank has a piece, and puts its edges into its neighbours' ghost cells. What
+// Heat on a rod: each rank has a piece, and puts its edges into its neighbors' ghost cells. What
 // is right is counted at rank 0, by accumulation.
 //
 // DEFECT NO_FENCE mpi_buffer_in_use|data_race: the next step begins before the edges are there

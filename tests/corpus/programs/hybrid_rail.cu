@@ -3,7 +3,7 @@
 // reads them from the members of its LSA team. One barrier session over the world serves both: it
 // takes the LSA and the rail barrier.
 //
-// DEFECT NO_SECOND_STEP missing_wait run=4/2: reads a neighbour that may not have its blocks
+// DEFECT NO_SECOND_STEP missing_wait run=4/2: reads a neighbor that may not have its blocks
 // DEFECT NO_FENCE missing_wait run=4/2: the barrier does not settle the puts
 // DEFECT OFF_RAIL peer_off_rail run=4/2: there is no connection to a peer that is not on the rail
 #include "harness.h"
@@ -36,7 +36,7 @@ __global__ void gather(ncclDevComm dev, ncclWindow_t send, ncclWindow_t recv, in
 #else
   barrier.sync(cta, cuda::memory_order_acq_rel, ncclGinFenceLevel::Put);
 #endif
-  // This rank has its blocks; its neighbours have theirs when they have come here as well.
+  // This rank has its blocks; its neighbors have theirs when they have come here as well.
 #if !defined(DEFECT_NO_SECOND_STEP)
   barrier.sync(cta, cuda::memory_order_acq_rel, ncclGinFenceLevel::None);
 #endif

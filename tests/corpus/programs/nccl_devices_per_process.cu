@@ -2,7 +2,7 @@
 // A process drives all devices it finds, each as a rank of one communicator that is made by grouped
 // ncclCommInitRankConfig calls; sums in place, then an average.
 //
-// DEFECT INIT_NO_GROUP deadlock: outside of a group, the first initialisation waits for the others
+// DEFECT INIT_NO_GROUP deadlock: outside of a group, the first initialization waits for the others
 // DEFECT WRONG_STREAM data_race: the kernel runs on the default stream of the other device
 // DEFECT OP collective_mismatch: the devices do not agree on the operation
 #include <cuda_runtime.h>

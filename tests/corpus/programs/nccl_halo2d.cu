@@ -5,7 +5,7 @@
 // DEFECT NO_PACK_WAIT data_race: sends the packed column while it is still being packed
 // DEFECT NO_HALO_WAIT data_race: computes the rim before the halo has come
 // DEFECT SHORT_ROW collective_mismatch: sends a row without its last cell
-// DEFECT WRONG_NEIGHBOUR collective_mismatch: a rank takes its column for a row
+// DEFECT WRONG_NEIGHBOR collective_mismatch: a rank takes its column for a row
 #include <cuda_runtime.h>
 #include <mpi.h>
 #include <nccl.h>
@@ -69,8 +69,8 @@ int main(int argc, char **argv) {
   OK(ncclCommInitRank(&comm, size, id, rank));
 
   int px = rank % 2, py = rank / 2, cells = (NX + 2) * (NY + 2);
-  int beside = py * 2 + (1 - px), above = (1 - py) * 2 + px;  // on a torus of two, both neighbours
-#ifdef DEFECT_WRONG_NEIGHBOUR
+  int beside = py * 2 + (1 - px), above = (1 - py) * 2 + px;  // on a torus of two, both neighbors
+#ifdef DEFECT_WRONG_NEIGHBOR
   if (rank == 3) { int t = beside; beside = above; above = t; }
 #endif
   int *u, *v, *out, *in, *host = (int *)malloc(cells * sizeof(int));
@@ -101,23 +101,23 @@ int main(int argc, char **argv) {
   if (rank == 0) row--;
 #endif
   OK(ncclGroupStart());
-  // EXPECT NO_PACK_WAIT WRONG_NEIGHBOUR
+  // EXPECT NO_PACK_WAIT WRONG_NEIGHBOR
   OK(ncclSend(out, NY, ncclInt, beside, comm, halo));
-  // EXPECT NO_PACK_WAIT WRONG_NEIGHBOUR
+  // EXPECT NO_PACK_WAIT WRONG_NEIGHBOR
   OK(ncclSend(out + NY, NY, ncclInt, beside, comm, halo));
-  // EXPECT WRONG_NEIGHBOUR
+  // EXPECT WRONG_NEIGHBOR
   OK(ncclRecv(in + NY, NY, ncclInt, beside, comm, halo));
-  // EXPECT WRONG_NEIGHBOUR NO_HALO_WAIT
+  // EXPECT WRONG_NEIGHBOR NO_HALO_WAIT
   OK(ncclRecv(in, NY, ncclInt, beside, comm, halo));
-  // EXPECT SHORT_ROW WRONG_NEIGHBOUR
+  // EXPECT SHORT_ROW WRONG_NEIGHBOR
   OK(ncclSend(u + AT(0, 0), row, ncclInt, above, comm, halo));
-  // EXPECT SHORT_ROW WRONG_NEIGHBOUR
+  // EXPECT SHORT_ROW WRONG_NEIGHBOR
   OK(ncclSend(u + AT(0, NY - 1), row, ncclInt, above, comm, halo));
-  // EXPECT SHORT_ROW WRONG_NEIGHBOUR NO_HALO_WAIT
+  // EXPECT SHORT_ROW WRONG_NEIGHBOR NO_HALO_WAIT
   OK(ncclRecv(u + AT(0, NY), NX, ncclInt, above, comm, halo));
-  // EXPECT SHORT_ROW WRONG_NEIGHBOUR NO_HALO_WAIT
+  // EXPECT SHORT_ROW WRONG_NEIGHBOR NO_HALO_WAIT
   OK(ncclRecv(u + AT(0, -1), NX, ncclInt, above, comm, halo));
-  // EXPECT SHORT_ROW WRONG_NEIGHBOUR NO_HALO_WAIT NO_PACK_WAIT
+  // EXPECT SHORT_ROW WRONG_NEIGHBOR NO_HALO_WAIT NO_PACK_WAIT
   OK(ncclGroupEnd());
   unpack<<<1, NY, 0, halo>>>(u, in, in + NY);
   OK(cudaEventRecord(received, halo));

@@ -1,9 +1,9 @@
 // CORPUS run=2,4
 // Ring attention in miniature: each step multiplies with the block at hand while the next block
-// comes from the neighbour on another stream, through two buffers in turn.
+// comes from the neighbor on another stream, through two buffers in turn.
 //
 // DEFECT NO_RECV_EVENT data_race: the next block is used before it has come
-// DEFECT NO_USED_EVENT data_race run=4: the neighbour's block lands on the one that is still in use
+// DEFECT NO_USED_EVENT data_race run=4: the neighbor's block lands on the one that is still in use
 // DEFECT ONE_BUFFER data_race: receives into the block that is being sent
 // DEFECT UNGROUPED deadlock: send and receive of one step outside of a group
 #include <cuda_runtime.h>

@@ -1,4 +1,4 @@
-// A stream that two host threads use: who synchronises waits for what was queued before, and not
+// A stream that two host threads use: who synchronizes waits for what was queued before, and not
 // for what the other thread queues meanwhile.
 #include <cuda_runtime.h>
 #include <cuda/atomic>

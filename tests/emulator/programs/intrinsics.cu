@@ -33,7 +33,7 @@ __global__ void conversions() {
   DEVICE_EXPECT(__ull2double_rd(ULLONG_MAX) < 18446744073709551616.0);
   DEVICE_EXPECT(__double2float_ru(1.0 + 1e-12) > 1.0f && __double2float_rn(1.0 + 1e-12) == 1.0f);
   DEVICE_EXPECT(__hiloint2double(__double2hiint(-1.25), __double2loint(-1.25)) == -1.25);
-  // One third lies between two neighbours.
+  // One third lies between two neighbors.
   DEVICE_EXPECT(__fdiv_rd(1.0f, 3.0f) < __fdiv_ru(1.0f, 3.0f));
   DEVICE_EXPECT(__drcp_rd(3.0) < __drcp_ru(3.0) && __drcp_rn(4.0) == 0.25);
   DEVICE_EXPECT(__fadd_ru(1.0f, 1e-20f) > 1.0f && __fadd_rz(1.0f, 1e-20f) == 1.0f);

@@ -1,4 +1,4 @@
-// Accesses that make no runs in the history: neighbours in three dimensions, and a permutation.
+// Accesses that make no runs in the history: neighbors in three dimensions, and a permutation.
 #include <vector>
 
 #include "expect.h"

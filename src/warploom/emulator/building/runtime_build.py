@@ -99,7 +99,7 @@ def run_compiler(
     cancel: threading.Event | None = None,
     readable: Sequence[Path] = (),
 ) -> ProcessResult:
-    """Run the compiler in `folder`, confined; its log has plain quotes and no colours.
+    """Run the compiler in `folder`, confined; its log has plain quotes and no colors.
 
     It can read the system's programs and headers, `folder`, what its arguments name (`-I`, files)
     and `readable`; it can write to `folder` and to the folder of what `-o` names. A program's text

@@ -21,7 +21,7 @@ bool is_compilers_own(std::string_view name) {
   return name.starts_with("DW.ref.") || name == "_GLOBAL_OFFSET_TABLE_";
 }
 
-// A variable inside of a function, or what guards its initialisation. As in CUDA, a function has
+// A variable inside of a function, or what guards its initialization. As in CUDA, a function has
 // its own for the host and for the device.
 bool is_in_function(std::string_view name) {
   return name.starts_with("_ZZ") || name.starts_with("_ZGVZ");
@@ -40,7 +40,7 @@ class Merger {
     host_symbols_ = symbols_of(host_);
     symbols_ = symbols_of(device_);
     variables_ = device_variables_of(device_, symbols_);
-    initialisers_ = initialisers_of(device_, symbols_);
+    initializers_ = initializers_of(device_, symbols_);
     managed_ = managed_variables_of(device_, symbols_);
     check_kernels();
     check_variables();
@@ -175,7 +175,7 @@ class Merger {
     remove_about(device_, locals_, {".local"});
     rename_device_groups();
     rename_symbols(device_, names_);
-    mark_variables(device_, initialisers_, managed_, names_, allowed_);
+    mark_variables(device_, initializers_, managed_, names_, allowed_);
     for (const std::string_view name : globals_) add(device_, ".globl", name);
     for (const std::string_view name : aliases_) {
       const std::string_view alias = with(device_, name, kDevice);
@@ -230,7 +230,7 @@ class Merger {
   const Allowed& allowed_;
   Report& report_;
   NameSet host_kernels_, kernels_, variables_, managed_;
-  Initialisers initialisers_;
+  Initializers initializers_;
   Symbols host_symbols_, symbols_;
   Names host_names_, names_;
   // Of the device pass: definitions that go, undefined symbols that lose their attributes, local

@@ -43,8 +43,8 @@ class Marker {
     device_.lines = std::move(lines);
   }
 
-  void mark_initialisers(const Initialisers& initialisers, const Names& names) {
-    for (const auto& [variable, named] : initialisers) {
+  void mark_initializers(const Initializers& initializers, const Names& names) {
+    for (const auto& [variable, named] : initializers) {
       auto& edges = edges_[last_name(names, variable)];
       for (const std::string_view name : named) {
         if (may_be_variable(last_name(names, name))) edges.insert(last_name(names, name));
@@ -115,8 +115,8 @@ class Marker {
 
 }  // namespace
 
-Initialisers initialisers_of(const Assembly& assembly, const Symbols& symbols) {
-  Initialisers found;
+Initializers initializers_of(const Assembly& assembly, const Symbols& symbols) {
+  Initializers found;
   std::string_view variable;
   for (const Line& line : assembly.lines) {
     if (line.kind == Kind::Label) {
@@ -142,11 +142,11 @@ NameSet managed_variables_of(const Assembly& assembly, const Symbols& symbols) {
   return found;
 }
 
-void mark_variables(Assembly& device, const Initialisers& initialisers, const NameSet& managed,
+void mark_variables(Assembly& device, const Initializers& initializers, const NameSet& managed,
                     const Names& names, const Allowed& allowed) {
   Marker marker(device, managed, names, allowed);
   marker.mark_functions();
-  marker.mark_initialisers(initialisers, names);
+  marker.mark_initializers(initializers, names);
   marker.write();
 }
 

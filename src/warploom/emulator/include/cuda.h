@@ -1,4 +1,4 @@
-// The driver API: initialisation, devices, contexts and errors. Modules and their kernels come from
+// The driver API: initialization, devices, contexts and errors. Modules and their kernels come from
 // a compiler at run time, which is not emulated.
 #pragma once
 

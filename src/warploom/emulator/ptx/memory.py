@@ -1,4 +1,4 @@
-"""PTX instructions that access memory, synchronise, or concern the warp (PTX ISA 8.x)."""
+"""PTX instructions that access memory, synchronize, or concern the warp (PTX ISA 8.x)."""
 
 from warploom.emulator.ptx.asynchronous import arrive_behind_copies, bulk
 from warploom.emulator.ptx.operands import ORDERS, PTX, SCOPES, Instruction

@@ -107,7 +107,7 @@ def _declaration(stream: TokenStream, first: int, end: int) -> list[int]:
         elif text in (b"__align__", b"alignas", b"__attribute__") and stream.is_at(at + 1, b"("):
             at = stream.closing(at + 1) or at
         elif text == b"=":
-            at = _initialiser_end(stream, at, end) - 1
+            at = _initializer_end(stream, at, end) - 1
         elif text == b"{":
             at = stream.closing(at) or at
         elif text == b"[":
@@ -123,8 +123,8 @@ def _declaration(stream: TokenStream, first: int, end: int) -> list[int]:
     return kept
 
 
-def _initialiser_end(stream: TokenStream, at: int, end: int) -> int:
-    """Return the token that ends the initialiser whose `=` is at `at`: a `,` or the `;`."""
+def _initializer_end(stream: TokenStream, at: int, end: int) -> int:
+    """Return the token that ends the initializer whose `=` is at `at`: a `,` or the `;`."""
     while at < end:
         text = stream.tokens[at].text
         if text in (b"(", b"[", b"{"):

@@ -141,7 +141,7 @@ def declarator_names(stream: TokenStream, tokens: list[int]) -> list[int] | None
 def read_shared(stream: TokenStream, at: int) -> SharedDeclaration | None:
     """Read the declaration around the `__shared__` at token `at`.
 
-    None when it has an initialiser (an error in CUDA too) or pastes tokens: it is left as it is.
+    None when it has an initializer (an error in CUDA too) or pastes tokens: it is left as it is.
     """
     first = statement_start(stream, at)
     end = statement_end(stream, at)

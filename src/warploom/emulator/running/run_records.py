@@ -57,7 +57,7 @@ class RunOptions:
     them that share the devices out evenly. `node_size` is how many consecutive devices one machine
     has (None: one machine has all): a process sees those of its own, numbered from 0. `race`
     switches the happens-before check, `readbacks` the recording of what the program reads back,
-    `sync_launches` synchronises after every launch. `environment` is all that the program sees of
+    `sync_launches` synchronizes after every launch. `environment` is all that the program sees of
     an environment, and `stdin` what its first process reads from standard input (None: nothing, as
     the others); `device_memory_mb` is the memory that a device says it has, and
     `device_most_mb` what it gives to a program that asks for more. Of the access history,

@@ -91,8 +91,8 @@ def earlier(spoiler: Spoiler, run: EmulatorRun, pair: Pair) -> dict[tuple[Key, i
     samples = spoiler.samples(run, pair.facts)
     found: dict[tuple[Key, int], Sample] = {}
     labels = label(run.readbacks, pair.facts.sites)
-    for labelled, readback in zip(labels, run.readbacks, strict=True):
-        sample = samples.get(labelled.key)
+    for labeled, readback in zip(labels, run.readbacks, strict=True):
+        sample = samples.get(labeled.key)
         if sample is None:
             continue
         for version in readback.versions:
@@ -162,8 +162,8 @@ def _held(spoiler: Spoiler, run: EmulatorRun, pair: Pair) -> dict[object, _Held]
     samples = spoiler.samples(run, pair.facts)
     labels = label(run.readbacks, pair.facts.sites)
     found: dict[object, _Held] = {}
-    for labelled, readback in zip(labels, run.readbacks, strict=True):
-        sample = samples.get(labelled.key)
+    for labeled, readback in zip(labels, run.readbacks, strict=True):
+        sample = samples.get(labeled.key)
         if sample is not None:
             found[sample.key] = _with_versions(sample, spoiler.output_of(sample), readback.versions)
     return found

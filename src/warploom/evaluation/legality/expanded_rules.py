@@ -10,7 +10,7 @@ from warploom.evaluation.legality.identifiers import Identifiers
 from warploom.evaluation.legality.name_rules import NameRules
 from warploom.evaluation.legality.operators import (
     constants_of,
-    initialiser_refusals,
+    initializer_refusals,
     operator_refusals,
 )
 from warploom.evaluation.legality.own_scopes import OwnScopes
@@ -147,7 +147,7 @@ class _World:
                 yield from new_meaning(item, self.frame, self.own, scopes)
                 yield from constructor(item)
                 yield from operator_refusals(item, scopes)
-                yield from initialiser_refusals(item, names, constants)
+                yield from initializer_refusals(item, names, constants)
             yield from assembly(item, lambda token: not token.trusted)
 
     def _is_untrusted(self, item: Declared) -> bool:

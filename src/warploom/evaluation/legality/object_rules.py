@@ -1,4 +1,4 @@
-"""What a built program runs by itself: its functions of initialisation and termination.
+"""What a built program runs by itself: its functions of initialization and termination.
 
 The rules on text look for code before main in declarations; the object has the last word. `guard`
 lists what a build puts into `.init_array`, `.fini_array` and `.ctors`, and what it makes `ifunc`.
@@ -14,10 +14,10 @@ from typing import TypedDict, cast
 from warploom.core.records import Finding, Severity
 from warploom.emulator.rewriting.device_variables import REGISTERS
 
-# The compiler names a unit's initialisers after its first function, which is the candidate's.
+# The compiler names a unit's initializers after its first function, which is the candidate's.
 _UNIT = re.compile(r"(?:_GLOBAL__(?:sub_)?[ID]_|__cxx_global_var_init|_GLOBAL__I_)")
 # What the rewriter adds for each variable of the device. Only it can have a function run by itself:
-# attributes of candidates are refused, and their variables' initialisers have the unit's name.
+# attributes of candidates are refused, and their variables' initializers have the unit's name.
 _OURS = re.compile(rf"_Z(?:N.*)?L?\d+{REGISTERS}\w+")
 _DEVICE_SUFFIX = re.compile(r"(?:\.(?:cold|part|constprop|isra)[.\w]*)+\Z")
 
@@ -57,7 +57,7 @@ def init_findings(candidate_inits: Set[str], trusted_inits: Set[str], name: str)
         for symbol in candidate_inits
         if _DEVICE_SUFFIX.sub("", symbol) not in ours and not _OURS.match(symbol)
     )
-    # One initialiser of a unit stands for all of its variables: its name may differ, where the
+    # One initializer of a unit stands for all of its variables: its name may differ, where the
     # trusted program has one too, as what it does is then judged by the rules on text.
     spare = sum(1 for symbol in trusted_inits if _UNIT.match(symbol))
     found: list[Finding] = []

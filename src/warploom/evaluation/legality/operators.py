@@ -41,10 +41,10 @@ def foreign_operator(line: int) -> Refused:
     )
 
 
-def initialiser_refusals(
+def initializer_refusals(
     item: Declared, names: Identifiers, constants: frozenset[str]
 ) -> Iterator[Refused]:
-    """Refuse a variable at namespace scope whose initialiser names what may be no constant."""
+    """Refuse a variable at namespace scope whose initializer names what may be no constant."""
     texts = [token.text for token in item.tokens]
     if item.kind != "variable" or "constexpr" in texts or "constinit" in texts:
         return
@@ -61,7 +61,7 @@ def initialiser_refusals(
             continue
         yield Refused(
             "static_constructor",
-            f"{item.name or 'this'} is initialised by {token.text}, which may be no constant: "
+            f"{item.name or 'this'} is initialized by {token.text}, which may be no constant: "
             "code would run before main",
             item.line,
             hint="make it constexpr, or a local variable",

@@ -230,11 +230,11 @@ def _brace_kind(head: Sequence[Token], after: str) -> str:
     if assigned:
         return "init"
     if "(" in words:
-        return "init" if _in_member_initialisers(words) and after in (",", "{") else "function"
+        return "init" if _in_member_initializers(words) and after in (",", "{") else "function"
     return "type" if _TAGS & set(words) else "init"
 
 
-def _in_member_initialisers(words: Sequence[str]) -> bool:
+def _in_member_initializers(words: Sequence[str]) -> bool:
     return ":" in words[words.index("(") :]
 
 

@@ -52,7 +52,7 @@ def _is_void(argument: Sequence[Token], star: Token) -> bool:
 def is_only_printed(body: Sequence[Token], at: int) -> bool:
     """Whether the string that `#` at `at` of a macro's body makes is printed, and nothing else."""
     texts = [token.text for token in body]
-    before, after = _neighbours(body, at)
+    before, after = _neighbors(body, at)
     opening = _opening(texts, at) if before == "," and after in (",", ")") else -1
     call = opening - 1
     if opening > 0 and texts[call] in _PRINTS:
@@ -67,7 +67,7 @@ def is_only_printed(body: Sequence[Token], at: int) -> bool:
     return start > 0 and texts[start : start + 3] in _STREAMS
 
 
-def _neighbours(body: Sequence[Token], at: int) -> tuple[str, str]:
+def _neighbors(body: Sequence[Token], at: int) -> tuple[str, str]:
     """Return what stands around a value and the texts that are one with it: it is no operand."""
     first, last = at - 1, at + (2 if body[at].text == "#" else 1)
     while first >= 0 and _is_text(body[first]):

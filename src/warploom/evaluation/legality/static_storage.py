@@ -39,7 +39,7 @@ def starts_code(item: Declared) -> str:
     if "(" in texts and _may_be_prototype(words, known):
         return ""
     if "constinit" not in texts and _has_call(words):
-        return "is initialised by a call"
+        return "is initialized by a call"
     if not known and "extern" not in texts:
         return "has a type with a constructor, as far as can be told"
     return ""
@@ -62,7 +62,7 @@ def _name_at(words: Sequence[Token]) -> int:
 
 
 def _has_call(words: Sequence[Token]) -> bool:
-    """Whether an initialiser holds a call, a lambda or a constructor with braces."""
+    """Whether an initializer holds a call, a lambda or a constructor with braces."""
     start = _name_at(words)
     for at in range(start, len(words)):
         token = words[at]

@@ -10,7 +10,7 @@ from warploom.propose.llm.context import BYTES_PER_TOKEN, SectionBudget
 from warploom.propose.llm.nccl_api import device_api
 from warploom.propose.llm.prompts import quoted, render, section
 from warploom.propose.llm.protocols import PROTOCOL
-from warploom.propose.llm.shown import Shown, judgement, record
+from warploom.propose.llm.shown import Shown, judgment, record
 from warploom.source.any_language import has_markers
 
 KINDS = ("diff", "full", "llm_crossover", "fix")
@@ -131,7 +131,7 @@ class PromptSampler:
                 hint="raise models.context_tokens",
             )
         parts = [
-            budget.take("What the judge says of it", judgement(parent)),
+            budget.take("What the judge says of it", judgment(parent)),
             budget.take("The task", "\n\n".join(t for t in (facts.task, material.task) if t)),
             budget.take("What a look at the whole search recommends", material.advice),
             budget.take("Where it runs", facts.machine),
@@ -140,7 +140,7 @@ class PromptSampler:
             parts.append(budget.take("What holds", PROTOCOL[material.api]))
         parts += [
             budget.take(f"Another that did well: {one.name}",
-                        f"{judgement(one)}\n\n{quoted('PROGRAM', one.text)}")
+                        f"{judgment(one)}\n\n{quoted('PROGRAM', one.text)}")
             for one in material.inspirations
         ]  # fmt: skip
         if material.api is not None and facts.nccl:
@@ -160,7 +160,7 @@ def _second(material: Material) -> str:
     partner = material.partner
     if partner is None:
         raise BadInputError("a crossover needs a second program, got none")
-    body = f"{judgement(partner)}\n\n{quoted('PROGRAM', partner.text)}"
+    body = f"{judgment(partner)}\n\n{quoted('PROGRAM', partner.text)}"
     return section(f"The second program ({partner.name})", body)
 
 

@@ -70,7 +70,7 @@ def account(one: Shown) -> str:
     return f"{one.name}{made if one.operator else ''}: {standing(one)}"
 
 
-def judgement(one: Shown) -> str:
+def judgment(one: Shown) -> str:
     """Return all that the judge said of a program: where its time goes, metrics, findings."""
     lines = [standing(one)]
     parts = [f"{word} {one.metrics[key]:.4f} ms" for key, word in _PARTS.items()

@@ -70,11 +70,11 @@ def run_markdown(story: RunStory) -> str:
 def _best(story: RunStory) -> str:
     view = story.overview
     if view.champion is None:
-        return "no program has passed a second judgement yet"
+        return "no program has passed a second judgment yet"
     if view.champion_ms is None:
         return f"program {view.champion}, score {short(view.champion_score or 0.0)}"
     speed = "" if view.speedup is None else f", {short(view.speedup)} times as fast as the original"
     return (
         f"program {view.champion}, {short(view.champion_ms)} ms ({view.time_source}){speed}, "
-        "in a second judgement; times below are of the first one"
+        "in a second judgment; times below are of the first one"
     )

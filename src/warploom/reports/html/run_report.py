@@ -110,7 +110,7 @@ def run_html(story: RunStory) -> str:
 
 def _cards(view: Overview) -> Markup:
     speed = "-" if view.speedup is None else f"{short(view.speedup)} x"
-    again = "" if view.champion_ms is None else ", second judgement"
+    again = "" if view.champion_ms is None else ", second judgment"
     best = f"{short(view.champion_ms)} ms" if view.champion_ms is not None else (
         "-" if view.best_score is None else short(view.best_score)
     )  # fmt: skip
@@ -128,7 +128,7 @@ def _cards(view: Overview) -> Markup:
 
 def _times_told(view: Overview) -> str:
     if view.champion_ms is None:
-        return "No program has passed a second judgement yet."
+        return "No program has passed a second judgment yet."
     kind = {
         "modelled": "Times are modelled by the emulator: whether a modelled gain is a real one, "
         "only GPUs can say.",
@@ -137,7 +137,7 @@ def _times_told(view: Overview) -> str:
     kind += f" They are those of {view.scored}." if view.scored else ""
     base = "" if view.baseline_ms is None else (
         f" The original takes {short(view.baseline_ms)} ms, the best program "
-        f"{short(view.champion_ms)} ms, both in a second judgement with inputs that the search "
+        f"{short(view.champion_ms)} ms, both in a second judgment with inputs that the search "
         "did not have; times of single programs below are of the first one."
     )  # fmt: skip
     return kind + base

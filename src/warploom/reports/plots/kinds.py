@@ -17,7 +17,7 @@ _MOST_LABELS = 80
 
 
 def draw_improvement(run: OpenRun, path: Path) -> None:
-    """Scores over attempts, the best so far as a line, colours by island."""
+    """Scores over attempts, the best so far as a line, colors by island."""
     marks = _some_correct(run)
     everything = run.marks.marks
     places = {one.number: at for at, one in enumerate(everything, 1)}
@@ -132,7 +132,7 @@ def draw_similarity(run: OpenRun, path: Path) -> None:
 
 
 def draw_lineage(run: OpenRun, path: Path) -> None:
-    """Which program was made of which; colours by score, the path to the best in blue."""
+    """Which program was made of which; colors by score, the path to the best in blue."""
     marks = run.marks.marks
     _some_correct(run)
     rows = _rows(marks)
@@ -148,8 +148,8 @@ def draw_lineage(run: OpenRun, path: Path) -> None:
                 x, y = depth[one.parent], rows[one.parent]
                 middle, to = x + 0.5, (depth[one.number], rows[one.number])
                 on = one.number in trail
-                colour, width = (ACCENT, 2.2) if on else ("#aab4c2", 0.9)
-                axes.plot([x, middle, middle, to[0]], [y, y, to[1], to[1]], color=colour,
+                color, width = (ACCENT, 2.2) if on else ("#aab4c2", 0.9)
+                axes.plot([x, middle, middle, to[0]], [y, y, to[1], to[1]], color=color,
                           linewidth=width, zorder=2 if on else 1)  # fmt: skip
         good = [one for one in marks if one.correct and one.score is not None]
         ranks = {one.number: at for at, one in enumerate(sorted(good, key=lambda m: m.score or 0))}

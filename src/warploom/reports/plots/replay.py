@@ -67,11 +67,11 @@ def draw_replay(page: FindingPage, path: Path) -> None:
     order = {one.seq: at for at, one in enumerate(page.events, 1)}
     title = f"program {page.number}: before the {page.finding.kind}"
     with figure(path, title, height=max(3.0, 0.42 * len(lanes) + 1.5)) as (drawn, axes):
-        for place, colour, words in _KINDS:
+        for place, color, words in _KINDS:
             some = [one for one in page.events if one.place == place]
             axes.scatter([order[one.seq] for one in some],
                          [rows[one.rank, one.lane] for one in some], s=34 if place else 18,
-                         color=colour, label=words, zorder=3 if place else 2)  # fmt: skip
+                         color=color, label=words, zorder=3 if place else 2)  # fmt: skip
         axes.set_yticks(range(len(lanes)), [f"rank {r}, {lane}" for r, _, lane in lanes],
                         fontsize=8)  # fmt: skip
         axes.set_xlabel("events in their order")

@@ -56,13 +56,13 @@ def draw_timeline(shown: ShownTimeline, number: int, path: Path) -> None:
             if one.kind == "host":
                 axes.barh(row, one.length, left=at, height=0.5, color="#d3dae4")
                 continue
-            for part, colour, _ in _PARTS:
+            for part, color, _ in _PARTS:
                 length = cast("float", getattr(one, part))
                 if length > 0:
-                    axes.barh(row, length, left=at, height=0.62, color=colour)
+                    axes.barh(row, length, left=at, height=0.62, color=color)
                 at += length
-        for _, colour, words in _PARTS:
-            axes.barh(0, 0, color=colour, label=words)
+        for _, color, words in _PARTS:
+            axes.barh(0, 0, color=color, label=words)
         if any(one.kind == "host" for one in shown.spans):
             axes.barh(0, 0, color="#d3dae4", label="host")
         names = [f"rank {rank} {shown.lanes.get(f'{rank}/{lane}', '')}" for rank, lane in lanes]

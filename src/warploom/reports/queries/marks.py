@@ -113,7 +113,7 @@ def _mark(row: Sequence[object]) -> Mark:
 
 
 def champion_of(events: Sequence[Event]) -> Event | None:
-    """Return the event that made the champion of now: one that a second judgement confirmed."""
+    """Return the event that made the champion of now: one that a second judgment confirmed."""
     found = [one for one in events if one.kind == "champion" and one.data.get("accepted")]
     return found[-1] if found else None
 

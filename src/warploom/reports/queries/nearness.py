@@ -106,12 +106,12 @@ def _chain(table: Matrix) -> list[int]:
 
 
 def _groups(points: Matrix, count: int) -> list[int]:
-    """Return groups by k-means, the first centres being far from each other."""
-    centres = [points[0]]
-    while len(centres) < count:
-        gaps = np.min([((points - one) ** 2).sum(axis=1) for one in centres], axis=0)
-        centres.append(points[int(gaps.argmax())])
-    middle = np.stack(centres)
+    """Return groups by k-means, the first centers being far from each other."""
+    centers = [points[0]]
+    while len(centers) < count:
+        gaps = np.min([((points - one) ** 2).sum(axis=1) for one in centers], axis=0)
+        centers.append(points[int(gaps.argmax())])
+    middle = np.stack(centers)
     nearest = np.zeros(len(points), dtype=int)
     for _ in range(_ROUNDS):
         gaps = ((points[:, None, :] - middle[None]) ** 2).sum(axis=2)

@@ -82,7 +82,7 @@ class Overview:
     """A run in one look.
 
     Times are milliseconds, `seconds` wall time of all its processes, `cost` US dollars. The
-    champion's figures are from its second judgement; `baseline_ms` is the original program's, from
+    champion's figures are from its second judgment; `baseline_ms` is the original program's, from
     the same. `scored` says what the times are of. `rejections` counts proposals that were turned
     away as known before they were judged.
     """

@@ -71,7 +71,7 @@ class _Walk:
         """Return the accesses of the whole body."""
         for part in _with_lambdas(self.function):
             for variable in part.locals:
-                self.places.initialise(variable, self.instance)
+                self.places.initialize(variable, self.instance)
             for assignment in part.assignments:
                 left, right = child(assignment, "left"), child(assignment, "right")
                 if left is not None and right is not None:

@@ -203,7 +203,7 @@ SYNCS: Mapping[str, str] = MappingProxyType(
         "pthread_join": "threads",
     }
 )
-"""Synchronisation point by call name, and who waits."""
+"""Synchronization point by call name, and who waits."""
 
 MPI_RECEIVES: Mapping[str, int] = MappingProxyType(
     {

@@ -9,7 +9,7 @@ from warploom.source.analysis import api
 from warploom.source.analysis.access import KernelAccess
 from warploom.source.analysis.builders import Context
 from warploom.source.analysis.collect import collect
-from warploom.source.analysis.dataflow import Flow, Neighbours
+from warploom.source.analysis.dataflow import Flow, Neighbors
 from warploom.source.analysis.effects import Effects
 from warploom.source.analysis.functions import describe_functions
 from warploom.source.analysis.groups import find_groups
@@ -28,7 +28,7 @@ def assemble(program: Program, files: tuple[SourceFile, ...]) -> AnalysisReport:
     trace = build_trace(program)
     access = KernelAccess(program)
     effects = Effects(trace, access)
-    neighbours = Neighbours(effects, trace.places)
+    neighbors = Neighbors(effects, trace.places)
     lines: dict[Place, set[int]] = _allocation_lines(trace)
 
     def resolve(call: Call, node: Node) -> tuple[r.Buffer, ...]:
@@ -42,7 +42,7 @@ def assemble(program: Program, files: tuple[SourceFile, ...]) -> AnalysisReport:
     found = collect(context, calls)
     numbers, groups = find_groups(trace)
     collectives = tuple(
-        _collective(context, call, numbers.get(call.node.id), _flow(trace, neighbours, call))
+        _collective(context, call, numbers.get(call.node.id), _flow(trace, neighbors, call))
         for call in found.collectives
     )
     functions = describe_functions(program, access)
@@ -91,10 +91,10 @@ def _buffer(trace: Trace, place: Place, lines: dict[Place, set[int]]) -> r.Buffe
     return r.Buffer(trace.places.label(place), tuple(sorted(lines.get(place, ()))), declared)
 
 
-def _flow(trace: Trace, neighbours: Neighbours, call: Call) -> Flow:
+def _flow(trace: Trace, neighbors: Neighbors, call: Call) -> Flow:
     flow = Flow()
     for step in trace.by_call.get(call.node.id, ()):
-        neighbours.of(step, flow)
+        neighbors.of(step, flow)
     return flow
 
 

@@ -256,7 +256,7 @@ class HollowChecks:
         return original
 
     def _whole(self, node: Node) -> str | None:
-        """Return the variable that an initialiser or a right side is as a whole."""
+        """Return the variable that an initializer or a right side is as a whole."""
         inner = strip(node)
         if inner.type in ("argument_list", "initializer_list") and len(inner.named_children) == 1:
             inner = strip(inner.named_children[0])

@@ -124,7 +124,7 @@ class TimerChecks:
                 yield _warn(
                     stop,
                     f"the clock is read before the work of line {inside[-1].call.line} is known to "
-                    "be finished: no synchronisation stands between",
+                    "be finished: no synchronization stands between",
                 )
 
     def _event_regions(self) -> list[tuple[Step, Step]]:

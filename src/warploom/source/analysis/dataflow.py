@@ -12,7 +12,7 @@ _NAMED = ("kernel", "copy", "fill", "library", "call")
 
 @dataclass(slots=True)
 class Flow:
-    """The neighbours of one collective, each once, in source order of discovery."""
+    """The neighbors of one collective, each once, in source order of discovery."""
 
     uses: dict[BufferUse, None] = field(default_factory=dict[BufferUse, None])
 
@@ -22,7 +22,7 @@ class Flow:
         return tuple(found)
 
 
-class Neighbours:
+class Neighbors:
     """Answers, for a collective's step, which other steps its buffers come from and go to."""
 
     def __init__(self, effects: Effects, places: Places) -> None:

@@ -76,7 +76,7 @@ class _Indexer:
         elif kind == "assignment_expression":
             function.assignments.append(node)
         elif kind == "field_initializer":
-            function.initialisers.append(node)
+            function.initializers.append(node)
         elif kind == "return_statement":
             function.returns.append(node)
         return function, record

@@ -44,7 +44,7 @@ def record_name(program: Program, written: str) -> str:
 
 
 def variable_type(program: Program, variable: Variable, depth: int = 0) -> str:
-    """Return a variable's base type; `auto` is replaced by its initialiser's, where known."""
+    """Return a variable's base type; `auto` is replaced by its initializer's, where known."""
     if variable.type != "auto" or variable.init is None or depth > _DEPTH:
         return variable.type
     return expression_type(program, variable.init, depth + 1)

@@ -104,8 +104,8 @@ class Places:
             for source in sources:
                 self.flow(target, source)
 
-    def initialise(self, variable: Variable, instance: Instance) -> None:
-        """Record the initialiser of a declared variable."""
+    def initialize(self, variable: Variable, instance: Instance) -> None:
+        """Record the initializer of a declared variable."""
         init = variable.init
         if init is None:
             return

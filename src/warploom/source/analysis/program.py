@@ -41,7 +41,7 @@ class FunctionDef:
     """A function, lambda, or macro with a body that matters; `kind`: global, device, host.
 
     `pointers` counts the stars of what it returns. `calls`, `returns`, `assignments`,
-    `initialisers` (of a constructor's members), `lambdas` and `locals` are its own, without those
+    `initializers` (of a constructor's members), `lambdas` and `locals` are its own, without those
     of lambdas inside.
     """
 
@@ -57,7 +57,7 @@ class FunctionDef:
     calls: list[Node] = field(default_factory=list[Node])
     returns: list[Node] = field(default_factory=list[Node])
     assignments: list[Node] = field(default_factory=list[Node])
-    initialisers: list[Node] = field(default_factory=list[Node])
+    initializers: list[Node] = field(default_factory=list[Node])
     lambdas: "list[FunctionDef]" = field(default_factory=list["FunctionDef"])
     locals: list[Variable] = field(default_factory=list[Variable])
 

@@ -90,13 +90,13 @@ class _Tracer:
         """Record the value flow of one call of a function."""
         places, function = self.trace.places, instance.function
         for variable in function.locals:
-            places.initialise(variable, instance)
+            places.initialize(variable, instance)
         for assignment in function.assignments:
             left, right = child(assignment, "left"), child(assignment, "right")
             operator = child(assignment, "operator")
             if left is not None and right is not None and operator is not None:
                 places.assign(left, right, instance)
-        for node in function.initialisers:
+        for node in function.initializers:
             listed = child(node, "value") or node.named_children[-1]
             for value in listed.named_children:
                 places.assign(node.named_children[0], value, instance)

@@ -163,7 +163,7 @@ WARPLOOM_UNCHECKED inline ncclCoopTile<_Wn> ncclCoopCoalesced(ncclCoopTile<_Wn> 
 
 namespace warploom::nccl {
 
-// The group barrier of an operation; a group of the user's own kind is only synchronised.
+// The group barrier of an operation; a group of the user's own kind is only synchronized.
 template <class Coop>
 WARPLOOM_UNCHECKED inline void sync_group(Coop& coop, const char*) {
   coop.sync();

@@ -175,7 +175,7 @@ WARPLOOM_UNCHECKED inline DevCommRequest request_of(const ncclDevCommRequirement
   request.lla2a_blocks = reqs.lsaLLA2ABlockCount;
   request.lla2a_slots = reqs.lsaLLA2ASlotCount;
 #if WARPLOOM_NCCL_VERSION >= 22900
-  request.initialised = reqs.magic == NCCL_API_MAGIC;
+  request.initialized = reqs.magic == NCCL_API_MAGIC;
   switch (reqs.ginConnectionType) {
     case NCCL_GIN_CONNECTION_NONE:
       request.connection = Connection::None;
@@ -282,7 +282,7 @@ WARPLOOM_UNCHECKED inline ncclResult_t ncclCommQueryProperties(ncclComm_t comm,
                                                                ncclCommProperties_t* props) {
   if (!props) return ncclInvalidArgument;
   warploom::nccl::Properties found;
-  found.initialised = props->magic == NCCL_API_MAGIC;
+  found.initialized = props->magic == NCCL_API_MAGIC;
   const ncclResult_t result = warploom::nccl::query_properties(comm, &found);
   if (result != ncclSuccess) return result;
   props->rank = found.rank;

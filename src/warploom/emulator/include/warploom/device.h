@@ -283,7 +283,7 @@ void trigger_dependents();
 enum class Order { Relaxed, Acquire, Release, AcqRel, SeqCst };
 enum class Scope { Block, Device, System };
 void fence(Order order, Scope scope);
-// Called around each emulated atomic: `before` checks and synchronises, and counts as one access.
+// Called around each emulated atomic: `before` checks and synchronizes, and counts as one access.
 // `uses_old`: what was read counts (an exchange can be a mere store).
 void atomic_access(const void* address, unsigned bytes, bool reads, bool writes, Order order,
                    Scope scope, bool uses_old = true);

@@ -32,7 +32,7 @@ struct TeamRequest {
 enum class Connection { Unspecified, None, Full, Rail, Stride };
 
 struct DevCommRequest {
-  bool initialised = true;  // by the initializer macro, where the version has one
+  bool initialized = true;  // by the initializer macro, where the version has one
   bool lsa_multimem = false, gin_force = false;
   int barriers = 0, lsa_barriers = 0, rail_barriers = 0, world_barriers = 0;
   int contexts = 0, signals = 0, counters = 0;
@@ -65,7 +65,7 @@ ncclResult_t create_devcomm(ncclComm_t comm, const DevCommRequest& request, DevC
 ncclResult_t destroy_devcomm(ncclComm_t comm, void* state);
 
 struct Properties {
-  bool initialised = true;
+  bool initialized = true;
   bool multimem = false, one_sided = false;
   int rank = 0, ranks = 0, device = 0, lsa_teams = 0;
   uint64_t hash = 0;

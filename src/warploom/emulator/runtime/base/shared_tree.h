@@ -50,7 +50,7 @@ class Ref {
   T* target_ = nullptr;
 };
 
-// Leaf: what is known of 2^kLeafBits neighbours, with `bool covers(const Leaf&) const`,
+// Leaf: what is known of 2^kLeafBits neighbors, with `bool covers(const Leaf&) const`,
 // `void join(const Leaf&)`, and numbers by which a join leaves out whole branches: a leaf whose
 // `least()` is no less than another's `most()` covers it. Where ranks do the same in step, that
 // spares a look at nearly all that two of them know of the others.

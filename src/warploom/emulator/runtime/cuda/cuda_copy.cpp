@@ -110,7 +110,7 @@ void check_there(const void* p, const StreamOp& op) {
   report_finding(
       {.kind = kinds::use_after_free,
        .message = format("%s starts when memory that it was given has been freed", op.name),
-       .hint = "free memory only after the last operation on it has been synchronised",
+       .hint = "free memory only after the last operation on it has been synchronized",
        .where = op.where,
        .other = allocation ? allocation->freed : Frames{},
        .rank = op.rank,

@@ -14,7 +14,7 @@ namespace {
 
 constexpr uintptr_t kContexts = 0x5000;  // handles: this and the device
 
-bool g_initialised = false;
+bool g_initialized = false;
 std::map<const HostThread*, std::vector<CUcontext>> g_stacks;
 
 CUcontext context_of(int device) {
@@ -67,7 +67,7 @@ const DriverError* find(CUresult code) {
 
 CUresult cuInit(unsigned flags) {
   if (flags) return CUDA_ERROR_INVALID_VALUE;
-  g_initialised = true;
+  g_initialized = true;
   return CUDA_SUCCESS;
 }
 
@@ -85,11 +85,11 @@ CUresult cuGetErrorString(CUresult error, const char** text) {
 }
 
 CUresult cuDeviceGetCount(int* count) {
-  if (!g_initialised) return CUDA_ERROR_NOT_INITIALIZED;
+  if (!g_initialized) return CUDA_ERROR_NOT_INITIALIZED;
   return result(cudaGetDeviceCount(count));
 }
 CUresult cuDeviceGet(CUdevice* device, int ordinal) {
-  if (!g_initialised) return CUDA_ERROR_NOT_INITIALIZED;
+  if (!g_initialized) return CUDA_ERROR_NOT_INITIALIZED;
   int found = ordinal;
   if (!find_device(found)) return CUDA_ERROR_INVALID_DEVICE;
   *device = ordinal;

@@ -143,7 +143,7 @@ void report_closed(const Allocation& allocation, const char* what, const Frames&
   report_finding({.kind = kinds::use_after_free,
                   .message = format("%s memory of rank %d that cudaIpcCloseMemHandle has closed",
                                     what, allocation.process),
-                  .hint = "close it after the last work that uses it has been synchronised",
+                  .hint = "close it after the last work that uses it has been synchronized",
                   .where = where,
                   .other = closed,
                   .rank = rank});

@@ -83,7 +83,7 @@ void check_arguments_in(const void* block, std::size_t bytes) {
                     .message = format("the host frees what the function of %s gets, which has not "
                                       "begun",
                                       known.call),
-                    .hint = "free it in the function itself, or once the stream is synchronised",
+                    .hint = "free it in the function itself, or once the stream is synchronized",
                     .other = known.where});
   }
 }

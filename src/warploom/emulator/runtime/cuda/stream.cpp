@@ -181,7 +181,7 @@ void complete(StreamOp& op) {
 
 Stream* resolve_stream(cudaStream_t handle) {
   // The special handles of cuda_runtime_api.h: 0 and 1 are the default stream, 2 is per thread;
-  // one host thread per process makes that the same up to implicit synchronisation.
+  // one host thread per process makes that the same up to implicit synchronization.
   const auto value = reinterpret_cast<uintptr_t>(handle);
   if (value <= 2) {
     return g_devices[static_cast<std::size_t>(current_host().device)]->legacy;

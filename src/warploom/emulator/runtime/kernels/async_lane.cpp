@@ -23,7 +23,7 @@ Clock AsyncLane::clock(uint32_t below) const {
   return known;
 }
 
-// Neighbours are threads of their own: nothing orders two copies of one lane.
+// Neighbors are threads of their own: nothing orders two copies of one lane.
 Actor actor_of(const AsyncLane& lane, uint32_t number, const Clock& before, uint32_t pc) {
   return {.op = lane.op,
           .block = lane.block,

@@ -23,7 +23,7 @@ Turn g_turn;
 
 namespace {
 
-// At random, threads start in a seeded rotation: neighbours then meet in other orders.
+// At random, threads start in a seeded rotation: neighbors then meet in other orders.
 unsigned thread_at(const Block& block, unsigned position) {
   const auto count = static_cast<unsigned>(block.threads.size());
   return (position + static_cast<unsigned>(g_config.seed) * 37 + block.number * 11) % count;

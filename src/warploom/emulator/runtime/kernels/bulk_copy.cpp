@@ -95,7 +95,7 @@ void land_bulk(BulkCopy& copy) {
     report_finding({.kind = kinds::use_after_free,
                     .message = format("a cp.async.bulk of %zu bytes lands in memory that was freed",
                                       copy.staged.size()),
-                    .hint = "free memory only after the last operation on it has been synchronised",
+                    .hint = "free memory only after the last operation on it has been synchronized",
                     .where = copy.where,
                     .rank = op_of(copy.writes->op).rank});
   } else {

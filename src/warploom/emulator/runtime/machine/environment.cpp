@@ -27,12 +27,12 @@ const char* const kLocalRanksNames[] = {"OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCAL
                                         "LOCAL_WORLD_SIZE"};
 
 // Of the processes on the running one's machine, how many there are and which it is.
-struct Neighbours {
+struct Neighbors {
   int rank = 0, count = 0;
 };
-Neighbours neighbours() {
+Neighbors neighbors() {
   const Process& own = current_process();
-  Neighbours found;
+  Neighbors found;
   for (const auto& process : g_processes) {
     if (machine_of(*process) != machine_of(own)) continue;
     found.count++;
@@ -76,8 +76,8 @@ void create_environment(Process& process) {
   if (!g_config.single_process) {
     add(entries, kRankNames, process.rank);
     add(entries, kRanksNames, static_cast<int>(g_processes.size()));
-    add(entries, kLocalRankNames, neighbours().rank);
-    add(entries, kLocalRanksNames, neighbours().count);
+    add(entries, kLocalRankNames, neighbors().rank);
+    add(entries, kLocalRanksNames, neighbors().count);
   }
   std::size_t bytes = (entries.size() + 1) * sizeof(char*);
   for (const std::string& entry : entries) bytes += entry.size() + 1;

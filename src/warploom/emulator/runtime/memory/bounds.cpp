@@ -70,7 +70,7 @@ void report_freed(const Allocation& freed, std::size_t bytes, const char* what,
   report_finding({.kind = kinds::use_after_free,
                   .message = format("%s of %zu bytes in an allocation of %zu bytes that was freed",
                                     what, bytes, freed.bytes),
-                  .hint = "free memory only after the last operation on it has been synchronised",
+                  .hint = "free memory only after the last operation on it has been synchronized",
                   .where = where,
                   .other = freed.freed});
 }

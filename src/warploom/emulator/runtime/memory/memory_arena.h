@@ -18,7 +18,7 @@ struct Arena {
   Allocation* at_or_before(uintptr_t p);
   // Addresses for `span` bytes that nobody has had so far; 0 if there are not as many.
   uintptr_t take_untouched(std::size_t span, std::size_t align);
-  // Addresses of one or several freed neighbours, which are known no more; 0 if there are none.
+  // Addresses of one or several freed neighbors, which are known no more; 0 if there are none.
   uintptr_t take_freed(std::size_t span, std::size_t align);
 };
 

@@ -74,14 +74,14 @@ ncclComm* usable(ncclComm_t comm, const char* what) {
   if (!comm) {
     report_finding({.kind = kinds::use_after_destroy,
                     .message = format("%s is called with NULL in place of a communicator", what),
-                    .hint = "no communicator was made: call the initialisation first, and check "
+                    .hint = "no communicator was made: call the initialization first, and check "
                             "what it returned"});
     return nullptr;
   }
   if (std::find(g_comms.begin(), g_comms.end(), comm) == g_comms.end()) {
     report_finding({.kind = kinds::use_after_destroy,
                     .message = format("%s is called with a communicator that does not exist", what),
-                    .hint = "initialise the communicator first, and check what that returned"});
+                    .hint = "initialize the communicator first, and check what that returned"});
     return nullptr;
   }
   if (comm->process != &current_process()) {
@@ -111,7 +111,7 @@ Clique* new_clique(int size) {
   return clique;
 }
 
-// Runs of neighbouring ranks that share memory, cut so that all teams have the same size.
+// Runs of neighboring ranks that share memory, cut so that all teams have the same size.
 int compute_lsa_size(const std::vector<ncclComm*>& members) {
   int size = 0, run = 1;
   for (std::size_t i = 1; i < members.size(); i++) {
@@ -159,7 +159,7 @@ bool config_valid(const ncclConfig_t* config) {
   const auto* head = reinterpret_cast<const ConfigHead*>(config);
   if (!head || head->magic == 0xcafebeef) return true;
   report_finding({.kind = kinds::requirements_initializer,
-                  .message = "an ncclConfig_t was not initialised with NCCL_CONFIG_INITIALIZER",
+                  .message = "an ncclConfig_t was not initialized with NCCL_CONFIG_INITIALIZER",
                   .hint = "write: ncclConfig_t config = NCCL_CONFIG_INITIALIZER;"});
   return false;
 }

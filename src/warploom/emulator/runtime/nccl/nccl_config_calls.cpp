@@ -1,4 +1,4 @@
-// Collectives with a configuration of their own: it steers performance, and must be initialised.
+// Collectives with a configuration of their own: it steers performance, and must be initialized.
 #include "nccl/nccl_objects.h"
 
 namespace warploom::nccl {
@@ -9,7 +9,7 @@ ncclResult_t check_config(ncclComm_t comm, const ncclCollConfig_t* config, const
   if (!config) return ncclSuccess;
   if (config->magic != NCCL_API_MAGIC) {
     report_finding({.kind = kinds::requirements_initializer,
-                    .message = format("%s: the ncclCollConfig_t was not initialised with "
+                    .message = format("%s: the ncclCollConfig_t was not initialized with "
                                       "NCCL_COLLCONFIG_INITIALIZER",
                                       call),
                     .hint = "write: ncclCollConfig_t config = NCCL_COLLCONFIG_INITIALIZER;"});

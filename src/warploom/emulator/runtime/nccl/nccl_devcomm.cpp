@@ -163,13 +163,13 @@ ncclResult_t query_properties(ncclComm_t comm, Properties* properties) {
   ncclComm* c = usable(comm, "ncclCommQueryProperties");
   if (!c) return ncclInvalidArgument;
   program_writes(properties, sizeof *properties);
-  if (!properties->initialised) {
+  if (!properties->initialized) {
     report_finding(
         {.kind = kinds::requirements_initializer,
-         .message = "ncclCommQueryProperties: the argument was not initialised with "
+         .message = "ncclCommQueryProperties: the argument was not initialized with "
                     "NCCL_COMM_PROPERTIES_INITIALIZER",
          .hint = "write: ncclCommProperties_t props = NCCL_COMM_PROPERTIES_INITIALIZER;"});
-    return set_error(c, ncclInvalidUsage, "properties are not initialised");
+    return set_error(c, ncclInvalidUsage, "properties are not initialized");
   }
   properties->rank = c->rank;
   properties->ranks = c->clique->size;

@@ -140,7 +140,7 @@ struct WindowSet {
 [[noreturn]] void fail(FindingInfo info);
 // nullptr, with the reason reported, if `comm` cannot be used by the call `what`.
 ncclComm* usable(ncclComm_t comm, const char* what);
-// Reports a configuration that was not initialised with its macro.
+// Reports a configuration that was not initialized with its macro.
 bool config_valid(const ncclConfig_t* config);
 ncclResult_t set_error(ncclComm* comm, ncclResult_t result, std::string why);
 

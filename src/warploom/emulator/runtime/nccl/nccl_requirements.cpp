@@ -34,13 +34,13 @@ Connection connection_of(const DevCommRequest& r, int lsa_teams) {
 }
 
 ncclResult_t check_request(ncclComm* comm, const DevCommRequest& r, Connection connection) {
-  if (!r.initialised) {
+  if (!r.initialized) {
     report_finding(
         {.kind = kinds::requirements_initializer,
-         .message = "ncclDevCommCreate: the requirements were not initialised with "
+         .message = "ncclDevCommCreate: the requirements were not initialized with "
                     "NCCL_DEV_COMM_REQUIREMENTS_INITIALIZER",
          .hint = "write: ncclDevCommRequirements reqs = NCCL_DEV_COMM_REQUIREMENTS_INITIALIZER;"});
-    return set_error(comm, ncclInvalidUsage, "requirements are not initialised");
+    return set_error(comm, ncclInvalidUsage, "requirements are not initialized");
   }
   if ((r.lsa_multimem || r.teams) && !multimem_supported(*comm->clique)) {
     report_finding(

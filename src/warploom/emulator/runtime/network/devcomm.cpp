@@ -38,7 +38,7 @@ DevComm& alive(void* state, const char* what) {
   if (!dc.live) {
     fail({.kind = kinds::use_after_destroy,
           .message = format("%s uses a device communicator that was destroyed", what),
-          .hint = "synchronise the stream before ncclDevCommDestroy",
+          .hint = "synchronize the stream before ncclDevCommDestroy",
           .other = dc.destroyed});
   }
   return dc;

@@ -120,7 +120,7 @@ Signal& target_signal(DevComm& dc, Channel& channel, const RemoteAction& action,
     fail({.kind = kinds::use_after_destroy,
           .message =
               format("%s to rank %d, which has destroyed its device communicator", what, peer),
-          .hint = "synchronise the ranks before ncclDevCommDestroy",
+          .hint = "synchronize the ranks before ncclDevCommDestroy",
           .other = target.destroyed});
   }
   Channel::Raised& raised = channel.raised[action.signal % std::size(channel.raised)];

@@ -344,7 +344,7 @@ void check_quiet(ncclWindow_t window, const Frames& where) {
                                           window->rank, t->name, t->bytes, channel->source,
                                           source ? "out of" : "into"),
                         .hint = "flush the puts and wait for their signals in the kernel, and "
-                                "synchronise the ranks, before the window goes",
+                                "synchronize the ranks, before the window goes",
                         .where = where,
                         .other = t->where});
       }

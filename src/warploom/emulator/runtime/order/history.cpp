@@ -23,7 +23,7 @@ constexpr std::size_t kMayBeSparse = std::size_t{2} << 30;
 Pool g_whole(kGranuleCells * sizeof(Record));
 
 void* map(uintptr_t start, std::size_t bytes) {
-  // Whole pages; neighbours may share one.
+  // Whole pages; neighbors may share one.
   const uintptr_t first = start & ~uintptr_t{4095};
   const std::size_t span = (start + bytes - first + 4095) & ~std::size_t{4095};
   void* got = mmap(reinterpret_cast<void*>(first), span, PROT_READ | PROT_WRITE,

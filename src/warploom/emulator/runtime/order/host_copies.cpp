@@ -48,7 +48,7 @@ int g_next = 1;
 constexpr const char* kEndEpoch =
     "first complete it: MPI_Win_fence, MPI_Win_complete, MPI_Win_unlock or MPI_Win_flush";
 
-// The host thread has synchronised with the copy.
+// The host thread has synchronized with the copy.
 bool settled(const Watch& watch, const HostThread& host) {
   if (!watch.op) return false;
   const Op& op = op_of(watch.op);
@@ -77,7 +77,7 @@ void report_early_access(const Watch& watch, bool write, const char* who = "the 
     report_finding(
         {.kind = kinds::data_race,
          .message = format("the host writes the source of a copy of %zu bytes in a graph "
-                           "before it has synchronised with the launch",
+                           "before it has synchronized with the launch",
                            watch.bytes),
          .hint = "call cudaStreamSynchronize before the source is written again",
          .other = watch.where});
@@ -85,7 +85,7 @@ void report_early_access(const Watch& watch, bool write, const char* who = "the 
   }
   report_finding({.kind = kinds::readback_before_sync,
                   .message = format("the host %ss the target of an asynchronous copy of %zu bytes "
-                                    "before it has synchronised with it",
+                                    "before it has synchronized with it",
                                     verb, watch.bytes),
                   .hint = "call cudaStreamSynchronize before the data is used",
                   .other = watch.where});
@@ -116,14 +116,14 @@ void report_early_free(const Watch& watch) {
   }
   report_finding({.kind = kinds::use_after_free,
                   .message = format("the host frees the %s of an asynchronous copy of %zu bytes "
-                                    "before it has synchronised with it",
+                                    "before it has synchronized with it",
                                     watch.written ? "target" : "source", watch.bytes),
                   .hint = "call cudaStreamSynchronize before the memory is freed",
                   .other = watch.where});
 }
 
 // What the process of the running host thread has watched, without what that thread has
-// synchronised with, which is over.
+// synchronized with, which is over.
 template <class Function>
 void for_each_pending(Function&& function) {
   const HostThread& host = *g_current->host;

@@ -127,15 +127,15 @@ Classified classify(const Op& before, bool before_writes, const Op& now, bool no
   if (is_mpi(before) || is_mpi(now)) {
     const bool mpi_writes = is_mpi(now) ? now_writes : before_writes;
     return {mpi_writes ? kinds::data_race : kinds::readback_before_sync,
-            "synchronise the stream before MPI gets its memory"};
+            "synchronize the stream before MPI gets its memory"};
   }
   if ((now.kind == OpKind::Host && !now_writes) ||
       (before.kind == OpKind::Host && !before_writes)) {
     return {kinds::readback_before_sync,
-            "synchronise the stream before the host reads what it copies or computes"};
+            "synchronize the stream before the host reads what it copies or computes"};
   }
   if (before.kind == OpKind::Host || now.kind == OpKind::Host) {
-    return {kinds::data_race, "synchronise the stream before the host touches this memory again"};
+    return {kinds::data_race, "synchronize the stream before the host touches this memory again"};
   }
   if (before.kind != OpKind::Kernel || now.kind != OpKind::Kernel || &before != &now) {
     if (now.overlaps && before.kind == OpKind::Kernel && before.rank == now.rank) {

@@ -37,7 +37,7 @@ struct StrongAccess {
   bool is_volatile = false;
 };
 
-// The access checks, synchronises and counts; `return_address` is where the program makes it, or in
+// The access checks, synchronizes and counts; `return_address` is where the program makes it, or in
 // the runtime. `uses_old`: see atomic_access.
 void strong_access(const StrongAccess& access, bool uses_old, const void* return_address);
 // The last of them: the instruction that it stands for follows, and the guard does not always see

@@ -28,7 +28,7 @@ constexpr std::size_t kHostStacksBytes = std::size_t{4} << 30;  // taken at a ti
 // the stacks spreads them.
 constexpr std::size_t kStackGap = 4 << 10;
 // Where a stack begins: it differs in cache lines, and leaves room in the same page.
-constexpr std::size_t kStackColours = 48;
+constexpr std::size_t kStackColors = 48;
 
 struct Stacks {
   uintptr_t top = 0, end = 0;
@@ -213,7 +213,7 @@ warploom_wait warploom_meet
 static char* top_of_stack(const char* stack, std::size_t bytes) {
   // Stacks lie whole pages apart: without an offset they would all use the same cache lines.
   const std::size_t number = reinterpret_cast<uintptr_t>(stack) / (kStackGap + bytes);
-  const std::size_t offset = 64 + number * 5 % kStackColours * 64;
+  const std::size_t offset = 64 + number * 5 % kStackColors * 64;
   return const_cast<char*>(stack) + bytes - offset;
 }
 

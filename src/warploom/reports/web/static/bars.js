@@ -5,7 +5,7 @@ import { h, hideTip, say, showTip, svg } from "./dom.js";
 const ROW = 30, LABEL = 220, VALUE = 110, WIDTH = 760;
 
 // rows: [name, value, text of the value]. Arrow keys walk from bar to bar: each is said, its whole name is shown.
-export function bars(rows, label, colour = "accent") {
+export function bars(rows, label, color = "accent") {
   const most = Math.max(...rows.map(([, value]) => value), 1e-12);
   const room = WIDTH - LABEL - VALUE;
   const picture = svg("svg", { viewBox: `0 0 ${WIDTH} ${ROW * rows.length + 8}`, class: "bars", tabindex: "0", role: "application", "font-family": "system-ui, sans-serif", "font-size": "13",
@@ -14,7 +14,7 @@ export function bars(rows, label, colour = "accent") {
     const y = 4 + ROW * at, long = Math.max(1.5, (room * value) / most);
     const row = svg("g", {},
       svg("text", { x: LABEL - 10, y: y + 19, "text-anchor": "end", class: "bar-name" }, name.length > 32 ? `${name.slice(0, 31)}…` : name),
-      svg("rect", { x: LABEL, y: y + 5, width: long, height: ROW - 10, rx: 3, class: `bar-${colour}` }),
+      svg("rect", { x: LABEL, y: y + 5, width: long, height: ROW - 10, rx: 3, class: `bar-${color}` }),
       svg("text", { x: LABEL + long + 8, y: y + 19, class: "bar-value" }, text));
     picture.append(row);
     return row;

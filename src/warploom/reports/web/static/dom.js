@@ -105,7 +105,7 @@ export function exports_(path, name, rows, picture) {
   ];
 }
 
-// A picture of the page with the colours that the page gives it.
+// A picture of the page with the colors that the page gives it.
 function pictured(element) {
   const copy = element.cloneNode(true);
   const of = [...element.querySelectorAll("*")];

@@ -1,13 +1,13 @@
 // A picture of programs that can be zoomed, dragged, pointed at, walked by keys, and kept as SVG.
 //
 // A scene: { bounds: [x0, x1, y0, y1], axes: {x, y, formatX, formatY} or null,
-//   strokes: [{ paths, colour, width, alpha }] below the nodes, above: the same over them, back(surface, x, y) or nothing,
-//   nodes: { x, y, number, colour, radius, alpha, ring } (columns), tell(at), label(at) or nothing }
+//   strokes: [{ paths, color, width, alpha }] below the nodes, above: the same over them, back(surface, x, y) or nothing,
+//   nodes: { x, y, number, color, radius, alpha, ring } (columns), tell(at), label(at) or nothing }
 
 import { csv, h, hideTip, saveAs, say, showTip } from "./dom.js";
 import { CanvasSurface, SvgSurface } from "./surface.js";
 import { short } from "./format.js";
-import { themed } from "./colours.js";
+import { themed } from "./colors.js";
 
 const NEAR = 14; // pixels within which a node is pointed at
 export const KEYS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
@@ -92,9 +92,9 @@ export class Plot {
     surface.unclip();
   }
 
-  stroke(surface, at, { paths, colour, width = 1, alpha = 1 }) {
+  stroke(surface, at, { paths, color, width = 1, alpha = 1 }) {
     const placed = paths.map((path) => path.map((value, i) => (i % 2 ? at.y(value) : at.x(value))));
-    surface.lines(placed, colour, width, alpha);
+    surface.lines(placed, color, width, alpha);
   }
 
   paintNodes(surface, at) {
@@ -105,7 +105,7 @@ export class Plot {
     for (let i = 0; i < nodes.x.length; i++) {
       const x = at.x(nodes.x[i]), y = at.y(nodes.y[i]);
       if (x < -20 || x > this.width + 20 || y < -20 || y > this.height + 20) continue;
-      surface.dot(x, y, nodes.radius[i], nodes.colour[i], nodes.alpha?.[i] ?? 1);
+      surface.dot(x, y, nodes.radius[i], nodes.color[i], nodes.alpha?.[i] ?? 1);
       if (nodes.ring?.[i]) surface.ring(x, y, nodes.radius[i] + 2.5, nodes.ring[i]);
       if (shown++ < 400) seen.push([i, x, y]);
     }
@@ -272,16 +272,16 @@ export function ticks(low, high, wanted) {
   return found;
 }
 
-// items: [colour, text, what it is the colour of: "dot" (else), "ring" or "line"]
+// items: [color, text, what it is the color of: "dot" (else), "ring" or "line"]
 export function legend(items) {
-  return h("div", { class: "legend" }, items.map(([colour, text, form]) => h("span", {}, swatch(colour, form), text)));
+  return h("div", { class: "legend" }, items.map(([color, text, form]) => h("span", {}, swatch(color, form), text)));
 }
 
-function swatch(colour, form) {
+function swatch(color, form) {
   const surface = new SvgSurface(form === "line" ? 18 : 12, 12);
-  if (form === "ring") surface.ring(6, 6, 4.5, colour, 2);
-  else if (form === "line") surface.lines([[1, 6, 17, 6]], colour, 2.5);
-  else surface.dot(6, 6, 5, colour);
+  if (form === "ring") surface.ring(6, 6, 4.5, color, 2);
+  else if (form === "line") surface.lines([[1, 6, 17, 6]], color, 2.5);
+  else surface.dot(6, 6, 5, color);
   surface.root.setAttribute("aria-hidden", "true");
   return surface.root;
 }

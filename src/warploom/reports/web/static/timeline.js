@@ -1,7 +1,7 @@
 // When what ran on each rank and stream.
 
 import { h } from "./dom.js";
-import { kind, themed } from "./colours.js";
+import { kind, themed } from "./colors.js";
 import { Plot, legend } from "./plot.js";
 import { short } from "./format.js";
 
@@ -27,16 +27,16 @@ export function timelineView(timeline, other) {
         for (const one of timeline.spans) {
           let at = one.start;
           const top = py(y(one)) - high / 2;
-          const draw = (length, colour) => { if (length > 0) surface.rect(px(at), top, Math.max(0.8, px(at + length) - px(at)), high, colour); at += length; };
+          const draw = (length, color) => { if (length > 0) surface.rect(px(at), top, Math.max(0.8, px(at + length) - px(at)), high, color); at += length; };
           if (one.kind === "host") draw(one.length, themed("line"));
-          else for (const [part, colour] of PARTS) draw(one[part], kind(colour));
+          else for (const [part, color] of PARTS) draw(one[part], kind(color));
         }
       },
-      nodes: { x: timeline.spans.map((one) => one.start + one.length / 2), y: timeline.spans.map(y), number: timeline.spans.map(() => 0), colour: timeline.spans.map(() => "transparent"), radius: timeline.spans.map(() => 1) },
+      nodes: { x: timeline.spans.map((one) => one.start + one.length / 2), y: timeline.spans.map(y), number: timeline.spans.map(() => 0), color: timeline.spans.map(() => "transparent"), radius: timeline.spans.map(() => 1) },
       tell: (at) => { const one = timeline.spans[at]; return `${one.name}\nrank ${one.rank}, ${timeline.lanes[`${one.rank}/${one.lane}`] ?? ""}\n${short(one.start)} to ${short(one.start + one.length)} us\ncomputing ${short(one.compute)}, moving ${short(one.communication)}, waiting ${short(one.waiting)} us`; },
     }),
   });
   plot.draw();
   return h("div", {}, h("div", { class: "tools" }, plot.tools(() => [["rank", "lane", "name", "kind", "start_us", "length_us"], ...timeline.spans.map((one) => [one.rank, one.lane, one.name, one.kind, one.start, one.length])])),
-    plot.element, legend([...PARTS.map(([, colour, text]) => [kind(colour), text]), [themed("line"), "host"]]));
+    plot.element, legend([...PARTS.map(([, color, text]) => [kind(color), text]), [themed("line"), "host"]]));
 }

@@ -145,7 +145,7 @@ constexpr int kBlasSide = 16;     // of a block of threads
 constexpr int kBlasMostTile = 8;  // rows and columns that a thread computes
 
 // C = alpha op(A) op(B) + beta C. A thread computes `tile` rows and columns, `kBlasSide` apart, so
-// that neighbouring threads touch neighbouring rows. `_WS`: what sums are in. `speed`: how many
+// that neighboring threads touch neighboring rows. `_WS`: what sums are in. `speed`: how many
 // operations a tensor core does in the time of one.
 template <int speed, class _WS, class _WF, class _WI, class _WO>
 __global__ void blas_gemm(BlasProduct<_WF> product, BlasMatrix<const _WI> of_a,

@@ -151,7 +151,7 @@ cudaError_t radix_sort(const char* name, cudaStream_t stream, void* temp, long l
 
 // --- by merging: for any order; equal keys stay as they were
 
-// Where an element of one run goes among those of its neighbour.
+// Where an element of one run goes among those of its neighbor.
 template <class Key, class Less>
 long long merge_place(const Key* keys, long long from, long long to, const Key& key, bool behind,
                       Less less) {

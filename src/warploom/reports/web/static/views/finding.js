@@ -2,7 +2,7 @@
 
 import { ask, programLink, runLink, runPath } from "../api.js";
 import { codeBlock } from "../code.js";
-import { themed } from "../colours.js";
+import { themed } from "../colors.js";
 import { card, empty, exports_, h, head, show, table } from "../dom.js";
 import { count } from "../format.js";
 import { prose } from "../prose.js";
@@ -71,7 +71,7 @@ function ranks(page) {
     return Number(r) - Number(s) || (l === "host" ? -1 : m === "host" ? 1 : l.localeCompare(m));
   });
   const row = new Map(lanes.map((lane, at) => [lane, lanes.length - at]));
-  const colour = (one) => themed(one.place === "own" ? "bad" : one.place === "other" ? "warn" : "accent");
+  const color = (one) => themed(one.place === "own" ? "bad" : one.place === "other" ? "warn" : "accent");
   const name = (lane) => { const [rank, ...rest] = lane.split("/"); return `${rank} ${rest.join("/")}`.slice(0, 22); };
   return new Plot({
     label: "What each rank did before the finding", height: 70 + 30 * lanes.length, name: "replay", open: () => {},
@@ -80,7 +80,7 @@ function ranks(page) {
       axes: { left: 160, x: "events in their order", y: "rank, host or kernel", valuesY: lanes.map((_, i) => i + 1), formatY: (value) => (lanes[lanes.length - value] ? name(lanes[lanes.length - value]) : "") },
       strokes: [],
       nodes: { x: page.events.map((_, i) => i + 1), y: page.events.map((one) => row.get(key(one))), number: page.events.map((one) => one.seq),
-        colour: page.events.map(colour), radius: page.events.map((one) => (one.place ? 6 : 4)), alpha: page.events.map(() => 0.9) },
+        color: page.events.map(color), radius: page.events.map((one) => (one.place ? 6 : 4)), alpha: page.events.map(() => 0.9) },
       tell: (i) => { const one = page.events[i]; return `${one.seq}: rank ${one.rank}, ${one.who}\n${one.text}${one.line === null ? "" : `\nline ${one.line}`}`; },
     }),
   });

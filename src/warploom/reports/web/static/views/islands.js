@@ -3,7 +3,7 @@
 import { ask, programLink, runPath } from "../api.js";
 import { card, empty, exports_, h, head, show, table } from "../dom.js";
 import { count, short } from "../format.js";
-import { kind, themed } from "../colours.js";
+import { kind, themed } from "../colors.js";
 import { legend, Plot } from "../plot.js";
 
 export async function render(main, here) {
@@ -29,7 +29,7 @@ export async function render(main, here) {
 function sceneOf(here, data, names) {
   const { model } = here;
   const row = new Map(names.map((name, at) => [name, names.length - at]));
-  const nodes = { x: [], y: [], number: [], colour: [], radius: [], alpha: [], ring: [] };
+  const nodes = { x: [], y: [], number: [], color: [], radius: [], alpha: [], ring: [] };
   let low = Infinity, high = -Infinity;
   for (let i = 0; i < model.length; i++) if (model.correct[i] && model.score[i] !== null) { low = Math.min(low, model.score[i]); high = Math.max(high, model.score[i]); }
   for (let i = 0; i < model.length; i++) {
@@ -38,7 +38,7 @@ function sceneOf(here, data, names) {
     nodes.x.push(model.at[i]);
     nodes.y.push(row.get(model.island[i]) - 0.3 + 0.6 * up);
     nodes.number.push(model.number[i]);
-    nodes.colour.push(good ? kind(model.island[i]) : themed("bad"));
+    nodes.color.push(good ? kind(model.island[i]) : themed("bad"));
     nodes.radius.push(good ? 4 : 2.5);
     nodes.alpha.push(0.8);
     nodes.ring.push(model.number[i] === model.leader ? themed("ink") : null);
@@ -48,7 +48,7 @@ function sceneOf(here, data, names) {
   return {
     bounds: [0, Math.max(model.total ?? 1, 2), 0.4, names.length + 0.6],
     axes: { left: 84, valuesY: names.map((_, i) => i + 1), x: "attempts", y: "island, higher is better", formatY: (value) => (Number.isInteger(value) && names[names.length - value] !== undefined ? `island ${names[names.length - value]}` : "") },
-    strokes: [{ paths, colour: themed("warn"), width: 2, alpha: 0.9 }],
+    strokes: [{ paths, color: themed("warn"), width: 2, alpha: 0.9 }],
     nodes, tell: (i) => model.tell(i),
   };
 }

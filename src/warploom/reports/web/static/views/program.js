@@ -42,7 +42,7 @@ function figures(one, here) {
   const fact = (value, what, kind = "") => h("div", { class: "fact" }, h("b", { class: kind }, value), h("span", {}, what));
   return h("div", { class: "facts" },
     fact(one.correct ? "correct" : one.failure || "failed", `level ${one.level}: ${LEVELS[one.level] ?? ""}`, one.correct ? "good" : "bad"),
-    one.time_ms === null ? null : fact(ms(one.time_ms), again === null ? one.time_source : `${one.time_source}, first judgement; ${ms(again)} in the second one`),
+    one.time_ms === null ? null : fact(ms(one.time_ms), again === null ? one.time_source : `${one.time_source}, first judgment; ${ms(again)} in the second one`),
     one.score === null ? null : fact(short(one.score), "score"),
     gain === null ? null : fact(`${short(gain)}×`, "as fast as its parent", gain > 1 ? "good" : gain < 1 ? "bad" : ""),
     fact(`${one.generation} / ${one.island}`, "generation / island"),

@@ -1,9 +1,9 @@
-// Scores over attempts, time or cost; colours by island, operator or model.
+// Scores over attempts, time or cost; colors by island, operator or model.
 
 import { programLink, runPath } from "../api.js";
 import { card, choose, exports_, h, head, show } from "../dom.js";
 import { duration, dollars } from "../format.js";
-import { kinds, themed } from "../colours.js";
+import { kinds, themed } from "../colors.js";
 import { legend, Plot } from "../plot.js";
 
 const X = { at: "attempts", seconds: "wall time", cost: "cost" };
@@ -18,10 +18,10 @@ function along(model, x) {
   return model.created.map((value) => Math.max(0, value - model.created[0]));
 }
 
-function sceneOf(here, { x, y, colour }) {
+function sceneOf(here, { x, y, color }) {
   const { model } = here;
-  const xs = along(model, x), groups = kinds(model[colour]);
-  const nodes = { x: [], y: [], number: [], colour: [], radius: [], alpha: [], ring: [] };
+  const xs = along(model, x), groups = kinds(model[color]);
+  const nodes = { x: [], y: [], number: [], color: [], radius: [], alpha: [], ring: [] };
   const places = [], many = model.length > 3000;
   const values = model[y].filter((value, i) => value !== null && model.correct[i]);
   let [low, high] = limits(values);
@@ -35,7 +35,7 @@ function sceneOf(here, { x, y, colour }) {
     nodes.x.push(xs[i]);
     nodes.y.push(good ? model[y][i] : (y === "score" ? low : high));
     nodes.number.push(model.number[i]);
-    nodes.colour.push(good ? groups.get(model[colour][i]) : themed("bad"));
+    nodes.color.push(good ? groups.get(model[color][i]) : themed("bad"));
     nodes.radius.push(good ? (many ? 2 : 4) : many ? 1.5 : 2.5);
     nodes.alpha.push(good ? (many ? 0.5 : 0.75) : 0.6);
     nodes.ring.push(model.number[i] === model.champion ? themed("ink") : null);
@@ -53,7 +53,7 @@ function sceneOf(here, { x, y, colour }) {
     bounds: [start, Math.max(end, start + (x === "cost" ? 1e-6 : 1)), low, high],
     axes: { x: X[x], y: Y[y], formatX: FORMATS[x] },
     strokes: [],
-    above: steps.length ? [{ paths: [steps], colour: themed("accent"), width: 2 }] : [],
+    above: steps.length ? [{ paths: [steps], color: themed("accent"), width: 2 }] : [],
     nodes,
     tell: (at) => model.tell(places[at]),
     groups,
@@ -75,16 +75,16 @@ export function scorePlot(here, options) {
   });
 }
 
-export function scoreLegend(here, { colour }) {
-  const groups = [...kinds(here.model[colour])];
-  const name = (one) => (colour === "island" ? `island ${one}` : one || "none");
+export function scoreLegend(here, { color }) {
+  const groups = [...kinds(here.model[color])];
+  const name = (one) => (color === "island" ? `island ${one}` : one || "none");
   const rest = groups.length > 12 ? [[themed("dim"), `and ${groups.length - 12} more`]] : [];
   return legend([...groups.slice(0, 12).map(([one, at]) => [at, name(one)]), ...rest,
     [themed("bad"), "failed (at the edge)"], [themed("accent"), "the best so far", "line"], [themed("ink"), "the champion", "ring"]]);
 }
 
 export function render(main, here) {
-  const options = { height: 480, x: "at", y: "score", colour: "island" };
+  const options = { height: 480, x: "at", y: "score", color: "island" };
   const plot = scorePlot(here, options);
   const keys = h("div", {});
   const legendNow = () => show(keys, scoreLegend(here, options));
@@ -95,7 +95,7 @@ export function render(main, here) {
     head("Scores over time", "Each dot is a program, the line the best so far.",
       choose("Along", Object.entries(X), options.x, set("x")),
       choose("Up", Object.entries(Y), options.y, set("y")),
-      choose("Colour", [["island", "island"], ["operator", "operator"], ["proposer", "proposer"], ["model", "model"]], options.colour, set("colour")),
+      choose("Color", [["island", "island"], ["operator", "operator"], ["proposer", "proposer"], ["model", "model"]], options.color, set("color")),
       plot.tools(rows), exports_(runPath(here.key, "/graph"), "programs", null)),
     card("", plot.element, keys));
   legendNow();

@@ -1,8 +1,8 @@
-// How like each other the best programs are: a table of colours.
+// How like each other the best programs are: a table of colors.
 
 import { ask, programLink, runPath } from "../api.js";
 import { card, csv, empty, exports_, h, head, hideTip, saveAs, say, show, showTip } from "../dom.js";
-import { scale, themed } from "../colours.js";
+import { scale, themed } from "../colors.js";
 import { KEYS, legend } from "../plot.js";
 import { CanvasSurface, SvgSurface } from "../surface.js";
 
@@ -71,7 +71,7 @@ export async function render(main, here) {
 
 function frame(surface, [x, y], cell) {
   const left = EDGE + x * cell, top = EDGE + y * cell, right = left + cell, bottom = top + cell;
-  for (const [colour, width] of [["#fff", 5], ["#000", 2]]) surface.lines([[left, top, right, top, right, bottom, left, bottom, left, top]], colour, width);
+  for (const [color, width] of [["#fff", 5], ["#000", 2]]) surface.lines([[left, top, right, top, right, bottom, left, bottom, left, top]], color, width);
 }
 
 function lowest(data) {

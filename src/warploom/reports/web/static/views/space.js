@@ -3,7 +3,7 @@
 import { ask, programLink, runPath } from "../api.js";
 import { card, empty, exports_, h, head, show } from "../dom.js";
 import { plural, share, short } from "../format.js";
-import { themed } from "../colours.js";
+import { themed } from "../colors.js";
 import { legend } from "../plot.js";
 
 export async function render(main, here) {

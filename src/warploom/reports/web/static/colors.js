@@ -1,4 +1,4 @@
-// Colours that people with any colour vision can tell apart, in light and dark.
+// Colors that people with any color vision can tell apart, in light and dark.
 
 const STOPS = ["#440154", "#46327e", "#365c8d", "#277f8e", "#1fa187", "#4ac16d", "#a0da39", "#fde725"];
 const KINDS = ["#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#8c7ae6", "#7f8c8d"];
@@ -13,7 +13,7 @@ export function kind(at) {
   return all[((at % all.length) + all.length) % all.length];
 }
 
-// One colour for each value of a column, the same in every view: an island's is that of its number.
+// One color for each value of a column, the same in every view: an island's is that of its number.
 export function kinds(names) {
   const sorted = [...new Set(names)].sort((a, b) => (a > b ? 1 : -1));
   return new Map(sorted.map((name, at) => [name, kind(typeof name === "number" ? name : at)]));
@@ -32,7 +32,7 @@ export function themed(name) {
   return getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
 }
 
-// Scores crowd at the top: colours follow ranks, so that good ones can be told apart.
+// Scores crowd at the top: colors follow ranks, so that good ones can be told apart.
 export function ranker(values) {
   const sorted = [...values].sort((a, b) => a - b);
   return (value) => {
