@@ -59,7 +59,9 @@ def test_the_whole_loop(bench: Bench, server: LoopbackServer) -> None:
     # Every kind was tried, beside the rules' operators, and each gave a correct program.
     kinds = Counter(one.lineage.operator for one in programs)
     good = Counter(one.lineage.operator for one in programs if one.outcome.correct)
-    wanted = {"diff", "full", "llm_crossover", "fix", "single", "several", "crossover"}
+    wanted = {
+        "diff", "full", "llm_crossover", "fix", "single", "several", "crossover", "predicted",
+    }  # fmt: skip
     assert set(kinds) == {"seed", *wanted}
     assert {"diff", "full", "llm_crossover", "fix"} <= set(good)
     # Failures were shown to the models, and mended.

@@ -154,7 +154,7 @@ def test_an_evaluator_that_always_breaks_ends_the_run(bench: Bench) -> None:
 def test_bad_input_is_the_workloads_fault_only_before_a_seed_has_passed(bench: Bench) -> None:
     class Refusing(LevelEvaluator):
         def __call__(self, candidate: Path, question: object) -> object:
-            if "blocks = 1;" in candidate.read_text() or "chunks = 1;" in candidate.read_text():
+            if "unroll = 2;" not in candidate.read_text():
                 return super().__call__(candidate, question)
             raise BadInputError("markers must pair up")
 
