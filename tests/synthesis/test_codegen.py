@@ -181,6 +181,20 @@ def test_an_output_that_is_another_is_copied() -> None:
     assert made.forms == ("elements",) * 3
 
 
+def test_what_is_copied_into_a_tensor_takes_its_place() -> None:
+    size = ["s7", "s9"]
+    nodes = [
+        _node("place", "full", [size, 5], size),
+        _node("twice", "mul", [_of("x"), 2], size),
+        _node("filled", "copy", [_of("place"), _of("twice")], size),
+    ]
+    copied = _generate(nodes, ["filled"]).text
+    assert (
+        copied.replace("_copy", "_mul").replace("made_filled", "made_twice")
+        == _generate(nodes[1:2], ["twice"]).text
+    )
+
+
 def test_what_has_no_code_is_named_with_its_line() -> None:
     with pytest.raises(BeyondRulesError, match="the operation polygamma") as caught:
         _generate([_node("a", "polygamma", [_of("x")], ["s7", "s9"])], ["a"])

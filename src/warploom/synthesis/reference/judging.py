@@ -18,8 +18,8 @@ _REDUCING = frozenset(
      "var_mean", "std"}
 )  # fmt: skip
 _NO_ROUNDING = frozenset(
-    {"clone", "_to_copy", "where", "amax", "amin", "max", "min", "maximum", "minimum", "relu",
-     "neg", "abs", "cat", "index", "gather", "embedding", "floor", "ceil", "round", "sign",
+    {"clone", "_to_copy", "copy", "where", "amax", "amin", "max", "min", "maximum", "minimum",
+     "relu", "neg", "abs", "cat", "index", "gather", "embedding", "floor", "ceil", "round", "sign",
      "clamp", "masked_fill", "constant_pad_nd", "flip", "roll", "sort", "topk", "full", "zeros",
      "ones", "arange", "scalar_tensor", "index_select", "stack", "repeat", "all_gather",
      "all_to_all", "broadcast", "all_reduce_max", "all_reduce_min", "reduce_scatter_max",
