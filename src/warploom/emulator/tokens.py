@@ -9,17 +9,18 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum, auto
 
+from warploom.source.token_patterns import CHAR, COMMENT, NUMBER, RAW, SPLICE, STRING
+
 _TOKEN = re.compile(
-    rb"""
-    (?P<space>(?:[ \t\r\f\v]|\\\r?\n)+|\n)
-  | (?P<comment>//(?:[^\\\n]|\\.)*|/\*.*?\*/)
-  | (?P<string>(?:u8|u|U|L)?R"(?P<raw>[^ ()\\\t\r\n]*)\(.*?\)(?P=raw)"
-              |(?:u8|u|U|L)?"(?:[^"\\\n]|\\.)*")
-  | (?P<char>(?:u8|u|U|L)?'(?:[^'\\\n]|\\.)+')
-  | (?P<number>\.?[0-9](?:[eEpP][+-]|'[0-9A-Za-z]|[0-9A-Za-z_.])*)
+    rf"""
+    (?P<space>(?:[ \t\r\f\v]|{SPLICE})+|\n)
+  | (?P<comment>{COMMENT})
+  | (?P<string>{RAW}|{STRING})
+  | (?P<char>{CHAR})
+  | (?P<number>{NUMBER})
   | (?P<name>[A-Za-z_$\x80-\xff][A-Za-z0-9_$\x80-\xff]*)
-  | (?P<punct>::|->|.)
-    """,
+  | (?P<punct>::|->|\.\.\.|.)
+    """.encode("latin-1"),
     re.VERBOSE | re.DOTALL,
 )
 _OPEN = {b"(": b")", b"[": b"]", b"{": b"}"}
@@ -203,7 +204,7 @@ def tokenize(text: bytes) -> TokenStream:
             if piece == b"#" and at_line_start:
                 begun = (start, len(tokens))
             number = len(directives) if begun is not None else -1
-            kind = _KINDS["string" if group == "raw" else group]
+            kind = _KINDS["string" if group == "tag" else group]
             tokens.append(Token(kind, piece, start, number))
             at_line_start = False
     close(len(text))

@@ -6,14 +6,16 @@ text is changed to the plain form in the same length, so that all offsets and li
 
 import re
 
+from warploom.source.token_patterns import CHAR, COMMENT, NAME, NUMBER, RAW, STRING
+
 _SPACED = re.compile(rb"<<\s+<|>>\s+>|(?:<<|>>)\s*/[/*]")
 _GAP = rb"(?:\s|//[^\n]*\n|/\*.*?\*/)+"
 _OPERATOR = re.compile(rb"\boperator\s*\Z")  # `operator<< <>` is no launch
 _PIECE = re.compile(
-    rb"//(?:[^\\\n]|\\.)*|/\*.*?\*/"
-    rb'|(?:u8|[uUL])?R"(?P<tag>[^()\\\s]{0,16})\(.*?\)(?P=tag)"'
-    rb"|\"(?:[^\"\\\n]|\\.)*\"|(?<![0-9a-fA-F])'(?:[^'\\\n]|\\.)*'"
-    rb"|(?P<open><<(?P<open_gap>" + _GAP + rb")?<(?!<))"
+    rf"{COMMENT}|{RAW}|{STRING}|{CHAR}|{NUMBER}|{NAME}".encode()
+    + rb"|(?P<open><<(?P<open_gap>"
+    + _GAP
+    + rb")?<(?!<))"
     rb"|(?P<close>>>(?P<close_gap>" + _GAP + rb")?>)|(?P<bracket>[()\[\]{};])",
     re.DOTALL,
 )

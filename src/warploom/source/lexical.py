@@ -7,21 +7,32 @@ What a candidate puts into a region must not reach out of it: an open comment, s
 import re
 from dataclasses import dataclass
 
+from warploom.source.token_patterns import (
+    CHAR,
+    LINE_COMMENT,
+    NAME,
+    NUMBER,
+    RAW,
+    RAW_OPENING,
+    STRING,
+)
+
 _TOKEN = re.compile(
-    r"""
-    (?P<line>//(?:\\\n|[^\n])*)
+    rf"""
+    (?P<line>{LINE_COMMENT})
   | (?P<block>/\*.*?\*/)
   | (?P<open_block>/\*)
-  | (?P<raw>(?:u8|u|U|L)?R"(?P<delim>[^()\\\s]{0,16})\(.*?\)(?P=delim)")
-  | (?P<open_raw>(?:u8|u|U|L)?R"[^()\\\s]{0,16}\()
-  | (?P<string>"(?:\\.|\\\n|[^"\\\n])*")
+  | (?P<raw>{RAW})
+  | (?P<open_raw>{RAW_OPENING})
+  | (?P<string>{STRING})
   | (?P<open_string>")
-  | (?P<separator>(?<=[0-9a-fA-F])'(?=[0-9a-fA-F]))
-  | (?P<char>'(?:\\.|[^'\\\n])+')
+  | (?P<char>{CHAR})
+  | (?P<number>{NUMBER})
+  | (?P<name>{NAME})
   | (?P<open_char>')
   | (?P<directive>^[ \t]*\#[ \t]*(?P<keyword>\w+)(?:\\\n|/\*.*?\*/|[^\n])*)
   | (?P<digraph><%|%>|%:|\?\?/)
-  | (?P<bracket>[()\[\]{}])
+  | (?P<bracket>[()\[\]{{}}])
     """,
     re.VERBOSE | re.DOTALL | re.MULTILINE,
 )
@@ -75,7 +86,7 @@ class _Scan:
         """Take one token into account."""
         kind = match.lastgroup or ""
         # `lastgroup` names the last group that took part: inner groups are mapped to their token.
-        kind = {"delim": "raw", "keyword": "directive"}.get(kind, kind)
+        kind = {"tag": "raw", "keyword": "directive"}.get(kind, kind)
         if kind in _OPENED:
             return Leak(line, _OPENED[kind])
         if kind == "bracket":

@@ -11,23 +11,25 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
+from warploom.source.token_patterns import CHAR, NAME, NUMBER, RAW, RAW_OPENING, STRING
+
 _SPLICE = re.compile(r"\\[ \t\v\f]*\r?\n")
 _TRIGRAPH = re.compile(r"\?\?[=/'()!<>-]")
 _TOKEN = re.compile(
-    r"""
+    rf"""
     (?P<space>[ \t\v\f\r]+)
   | (?P<newline>\n)
   | (?P<comment>//[^\n]*|/\*.*?\*/)
   | (?P<open_comment>/\*)
-  | (?P<raw>(?:u8|[uUL])?R"(?P<tag>[^()\\\s]{0,16})\(.*?\)(?P=tag)")
-  | (?P<open_raw>(?:u8|[uUL])?R"[^()\\\s]{0,16}\()
-  | (?P<string>(?:u8|[uUL])?"(?:[^"\\\n]|\\.)*")
-  | (?P<char>(?:u8|[uUL])?'(?:[^'\\\n]|\\.)*')
-  | (?P<number>\.?\d(?:[eEpP][+-]|'[0-9A-Za-z_]|[\w.])*)
-  | (?P<name>[A-Za-z_$][A-Za-z0-9_$]*)
+  | (?P<raw>{RAW})
+  | (?P<open_raw>{RAW_OPENING})
+  | (?P<string>{STRING})
+  | (?P<char>{CHAR})
+  | (?P<number>{NUMBER})
+  | (?P<name>{NAME})
   | (?P<digraph><%|%>|%:|:>|<:(?!:[^:>]))
   | (?P<punct><<<|>>>|::|->\*?|\.\.\.|\#\#|<=>|[-+*/%&|^<>=!]=|&&|\|\||\+\+|--
-      |[][{}().,;:?~!%^&*+=|<>/#-])
+      |[][{{}}().,;:?~!%^&*+=|<>/#-])
   | (?P<other>.)
     """,
     re.VERBOSE | re.DOTALL,

@@ -4,15 +4,10 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-_HIDDEN = re.compile(
-    rb"""
-    //(?:\\\r?\n|[^\n])*
-  | /\*.*?\*/
-  | (?:u8|u|U|L)?R"(?P<delimiter>[^()\\\s]{0,16})\(.*?\)(?P=delimiter)"
-  | "(?:\\.|[^"\\\n])*"
-  | (?<![0-9a-fA-F])'(?:\\.|[^'\\\n])+'
-    """,
-    re.VERBOSE | re.DOTALL,
+from warploom.source.token_patterns import CHAR, COMMENT, NAME, NUMBER, RAW, STRING
+
+_PIECE = re.compile(
+    rf"(?P<hidden>{COMMENT}|{RAW}|{STRING}|{CHAR})|{NUMBER}|{NAME}".encode(), re.DOTALL
 )
 _NOT_NEWLINE = re.compile(rb"[^\r\n]")
 
@@ -30,7 +25,11 @@ class Mention:
 
 def mask(text: bytes) -> bytes:
     """Return `text` with comments and literals blanked; offsets and lines stay."""
-    return _HIDDEN.sub(lambda match: _NOT_NEWLINE.sub(b" ", match[0]), text)
+
+    def shown(match: re.Match[bytes]) -> bytes:
+        return _NOT_NEWLINE.sub(b" ", match[0]) if match["hidden"] else match[0]
+
+    return _PIECE.sub(shown, text)
 
 
 def find_mentions(text: bytes, names: Iterable[str]) -> tuple[Mention, ...]:
