@@ -200,7 +200,7 @@ _STATED = {
         "symbol_address register_variable nccl::create_devcomm nccl::describe_comm "
         "nccl::query_properties nccl::flush_async nccl::wait_request nccl::host_pointer "
         "nccl::host_multimem_pointer multimem::load_reduce multimem::reduce multimem::store "
-        "warp_values xorwow_jump"
+        "warp_values mrg32k3a_jump xorwow_jump"
     ),
     "the access that is looked at": (
         "atomic_access atomic_load_access read_only_access vector_access nccl::put nccl::get"
