@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence, Set
 from warploom.evaluation.kept.statements import moves_data
 from warploom.evaluation.legality.refusals import words
 from warploom.evaluation.legality.statements import Statement
-from warploom.evaluation.legality.tokens import Token, joined
+from warploom.evaluation.legality.tokens import Token, arguments_of, joined
 
 _TO_HOST = words("cudaMemcpyDeviceToHost cudaMemcpyDefault")
 _CASTS = words("void char float double int const unsigned static_cast reinterpret_cast size_t")
@@ -77,25 +77,11 @@ def _copies(one: Statement) -> Iterator[tuple[str, list[list[Token]]]]:
     """Yield the copies and fills of memory that a statement asks for, with their arguments."""
     for at, token in enumerate(one.tokens[:-1]):
         if token.text.startswith(("cudaMemset", "cudaMemcpy")) and one.tokens[at + 1].text == "(":
-            yield token.text, _arguments(one.tokens, at + 1)
+            yield token.text, arguments_of(one.tokens, at + 1)
 
 
 def _source(one: Statement) -> int:
     return 2 if any("2D" in name for name in one.names if name.startswith("cudaMemcpy")) else 1
-
-
-def _arguments(tokens: Sequence[Token], at: int) -> list[list[Token]]:
-    found: list[list[Token]] = [[]]
-    depth = 0
-    for token in tokens[at + 1 :]:
-        depth += (token.text in ("(", "[", "{")) - (token.text in (")", "]", "}"))
-        if depth < 0:
-            break
-        if token.text == "," and depth == 0:
-            found.append([])
-        else:
-            found[-1].append(token)
-    return found
 
 
 def _chain(tokens: Sequence[Token]) -> str:

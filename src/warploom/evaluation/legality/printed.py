@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from warploom.evaluation.legality.refusals import words
 from warploom.evaluation.legality.scopes import Declared
 from warploom.evaluation.legality.spelling import is_only_printed
-from warploom.evaluation.legality.tokens import Token
+from warploom.evaluation.legality.tokens import Token, arguments_of
 
 FILLS: Mapping[str, tuple[int, ...]] = {
     "MPI_Error_string": (1, 2),
@@ -79,7 +79,7 @@ class Printed:
         opening = at + 1
         if self._text(opening) != "(" or opening not in self.match:
             return False
-        arguments = list(self._arguments(opening))
+        arguments = arguments_of(self.tokens, opening)
         function = next((f for f in self._bodies() if f.first <= at < f.last), None)
         filled = FILLS[self.tokens[at].text]
         if function is None or len(arguments) <= max(filled):
@@ -96,18 +96,6 @@ class Printed:
     def _text(self, at: int) -> str:
         return self.tokens[at].text if 0 <= at < len(self.tokens) else ""
 
-    def _arguments(self, opening: int) -> Iterator[Sequence[Token]]:
-        start = opening + 1
-        at = start
-        while at < self.match[opening]:
-            if self._text(at) in ("(", "[", "{"):
-                at = self.match.get(at, at)
-            elif self._text(at) == ",":
-                yield self.tokens[start:at]
-                start = at + 1
-            at += 1
-        yield self.tokens[start:at]
-
     def _bodies(self) -> Iterator[_Function]:
         for item in self._items:
             if item.kind == "function" and item.body:
@@ -122,7 +110,7 @@ class Printed:
         opening = self._places.get(id(item.tokens[at + 1])) if at is not None else None
         if first is None or last is None or opening is None or opening not in self.match:
             return None
-        parameters = tuple(tuple(words_of) for words_of in self._arguments(opening))
+        parameters = tuple(tuple(words_of) for words_of in arguments_of(self.tokens, opening))
         return _Function(parameters, first, last + 1)
 
     def _is_local_print(self, name: str, function: _Function) -> bool:
@@ -155,7 +143,7 @@ class Printed:
         name = self._text(opening - 1)
         if opening < 0 or name not in FILLS:
             return False
-        arguments = list(self._arguments(opening))
+        arguments = arguments_of(self.tokens, opening)
         return any(
             token is self.tokens[at]
             for number in FILLS[name]
@@ -208,7 +196,7 @@ class Printed:
         alone = self._text(at - 1) in ("(", ",") and self._text(at + 1) in (",", ")")
         if opening < 1 or not alone or self.tokens[opening - 1].kind != "name":
             return False
-        before = list(self._arguments(opening))
+        before = arguments_of(self.tokens, opening)
         number = next(n for n, a in enumerate(before) if any(t is self.tokens[at] for t in a))
         if any(self._has_angles(argument) for argument in before[:number]):
             return False

@@ -8,7 +8,7 @@ digraphs, escapes in names and literals or comments that do not end inside the t
 import functools
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from warploom.source.token_patterns import CHAR, NAME, NUMBER, RAW, RAW_OPENING, STRING
@@ -206,6 +206,22 @@ def _trick(kind: str, word: str) -> str:
 def _directive_name(text: str, at: int) -> str:
     found = re.compile(r"(?:[ \t]|/\*.*?\*/)*([A-Za-z_]\w*|\d+|)", re.DOTALL).match(text, at)
     return found[1] if found else ""
+
+
+def arguments_of(tokens: Sequence[Token], opening: int) -> list[list[Token]]:
+    """Return the arguments of a call whose `(` is at `opening`: one, without tokens, of `f()`."""
+    found: list[list[Token]] = [[]]
+    depth = 0
+    for at in range(opening + 1, len(tokens)):
+        token = tokens[at]
+        depth += (token.text in ("(", "[", "{")) - (token.text in (")", "]", "}"))
+        if depth < 0:
+            break
+        if token.text == "," and depth == 0:
+            found.append([])
+        else:
+            found[-1].append(token)
+    return found
 
 
 def joined(tokens: Iterable[Token]) -> str:

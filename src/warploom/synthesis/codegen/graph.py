@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -73,13 +73,16 @@ def graph_from(data: Mapping[str, Any]) -> Graph:
     known: dict[str, str] = {}
     nodes: list[Node] = []
     for entry in data["nodes"]:
-        args = tuple(_resolved(arg, same) for arg in entry["args"])
-        kwargs = {key: _resolved(value, same) for key, value in entry["kwargs"].items()}
+        args, kwargs = renamed_arguments(
+            entry["args"], entry["kwargs"], lambda name: same.get(name, name)
+        )
         key = json.dumps([entry["op"], args, kwargs, entry["shape"], entry["dtype"]])
         if key in known:
             same[entry["name"]] = known[key]
             continue
         known[key] = entry["name"]
+        if entry["op"] == "copy":  # copy(self, source): nothing of `self` is left
+            args = args[1:2]
         nodes.append(_node(entry, args, kwargs))
     inputs = tuple(
         Node(e["name"], "input", (), {}, _sizes(e["shape"]), e["dtype"]) for e in data["inputs"]
@@ -88,6 +91,21 @@ def graph_from(data: Mapping[str, Any]) -> Graph:
     outputs = tuple(same.get(name, name) for name in named)
     symbols = tuple(Symbol(e["name"], e["input"], e["dim"]) for e in data["symbols"])
     return Graph(inputs, tuple(nodes), outputs, symbols)
+
+
+def renamed_arguments(
+    args: Sequence[Argument], kwargs: Mapping[str, Argument], rename: Callable[[str], str]
+) -> tuple[tuple[Argument, ...], dict[str, Argument]]:
+    """Return the arguments of a node with other names of the nodes that they name."""
+
+    def renamed(value: Any) -> Any:
+        if isinstance(value, list | tuple):
+            return [renamed(item) for item in value]  # pyright: ignore[reportUnknownVariableType]
+        if isinstance(value, dict) and "node" in value:
+            return {"node": rename(str(value["node"]))}  # pyright: ignore[reportUnknownArgumentType]
+        return value  # pyright: ignore[reportUnknownVariableType]
+
+    return tuple(map(renamed, args)), {key: renamed(value) for key, value in kwargs.items()}
 
 
 def _renamed(text: str, names: Mapping[str, str]) -> str:
@@ -107,12 +125,3 @@ def _node(entry: Mapping[str, Any], args: tuple[Any, ...], kwargs: Mapping[str, 
         entry["name"], entry["op"], args, kwargs, _sizes(entry["shape"]), entry["dtype"],
         entry["line"], groups,
     )  # fmt: skip
-
-
-def _resolved(value: Any, same: Mapping[str, str]) -> Any:
-    if isinstance(value, list):
-        return [_resolved(item, same) for item in value]  # pyright: ignore[reportUnknownVariableType]
-    if isinstance(value, dict) and "node" in value:
-        name = str(value["node"])  # pyright: ignore[reportUnknownArgumentType]
-        return {"node": same.get(name, name)}
-    return value  # pyright: ignore[reportUnknownVariableType]

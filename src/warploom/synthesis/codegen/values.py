@@ -186,9 +186,8 @@ class Values:
         return ctypes_of.promoted([self.dtype_of(arg, beside) for arg in node.args[:count]])
 
     def _cast(self, node: Node, index: Index, scope: Scope, guard: str) -> str:
-        given = node.args[1 if node.op == "copy" else 0]  # copy(self, source)
-        text = self.operand(given, node.dtype, node, index, scope, guard)
-        source = self.graph.node_of(given)
+        text = self.operand(node.args[0], node.dtype, node, index, scope, guard)
+        source = self.graph.node_of(node.args[0])
         if source is None or source.dtype == node.dtype:
             return text
         exact = ctypes_of.rounded(node.dtype, text)

@@ -9,11 +9,11 @@ from typing import Any
 from warploom.core.errors import BadInputError
 from warploom.synthesis.codegen.collective_names import COLLECTIVES, IN_PARTS
 from warploom.synthesis.codegen.ctypes_of import BYTES
-from warploom.synthesis.codegen.graph import Graph, Node
+from warploom.synthesis.codegen.graph import Graph, Node, renamed_arguments
 from warploom.synthesis.codegen.refusal import BeyondRulesError
 from warploom.synthesis.records import SymbolArg
 
-_SAME = frozenset({"clone", "alias", "detach", "lift_fresh_copy", "contiguous"})
+_SAME = frozenset({"clone", "alias", "detach", "lift_fresh_copy", "contiguous", "copy"})
 _ALIGN = 16
 
 
@@ -25,20 +25,13 @@ def without_copies(graph: Graph) -> Graph:
     """
     same: dict[str, str] = {}
 
-    def resolved(value: Any) -> Any:
-        if isinstance(value, list | tuple):
-            items: list[Any] = list(value)  # pyright: ignore[reportUnknownArgumentType]
-            return [resolved(item) for item in items]
-        if isinstance(value, dict) and "node" in value:
-            name = str(value["node"])  # pyright: ignore[reportUnknownArgumentType]
-            return {"node": same.get(name, name)}
-        return value  # pyright: ignore[reportUnknownVariableType]
+    def name_of(name: str) -> str:
+        return same.get(name, name)
 
     kept: list[Node] = []
     known: dict[str, Node] = {node.name: node for node in graph.inputs}
     for node in graph.nodes:
-        args = tuple(resolved(arg) for arg in node.args)
-        kwargs = {key: resolved(value) for key, value in node.kwargs.items()}
+        args, kwargs = renamed_arguments(node.args, node.kwargs, name_of)
         node = replace(node, args=args, kwargs=kwargs)
         known[node.name] = node
         source = _copied(node, known)
@@ -46,16 +39,15 @@ def without_copies(graph: Graph) -> Graph:
             kept.append(node)
         else:
             same[node.name] = source
-    outputs = tuple(same.get(name, name) for name in graph.outputs)
+    outputs = tuple(map(name_of, graph.outputs))
     return Graph(graph.inputs, _needed(kept, outputs), outputs, graph.symbols)
 
 
 def _copied(node: Node, known: Mapping[str, Node]) -> str | None:
     """Return the node that a node is a copy of."""
-    at = 1 if node.op == "copy" else 0
-    if node.op != "copy" and node.op not in _SAME:
+    if node.op not in _SAME:
         return None
-    argument = node.args[at]
+    argument = node.args[0]
     if not isinstance(argument, dict) or "node" not in argument:
         return None
     source = known[str(argument["node"])]  # pyright: ignore[reportUnknownArgumentType]

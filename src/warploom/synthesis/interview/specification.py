@@ -8,7 +8,7 @@ from typing import Any
 
 from warploom.core.errors import BadInputError
 from warploom.synthesis.codegen.collective_names import REDUCING
-from warploom.synthesis.codegen.graph import Graph, Node, graph_from
+from warploom.synthesis.codegen.graph import Graph, Node, graph_from, renamed_arguments
 from warploom.synthesis.codegen.reductions import dims_of
 from warploom.synthesis.codegen.refusal import BeyondRulesError
 from warploom.synthesis.codegen.values import PRODUCTS, REDUCTIONS, SCANS
@@ -137,24 +137,16 @@ def named_graph(trace: Mapping[str, Any], entries: Sequence[Mapping[str, Any]]) 
     tensors = [entry["name"] for entry in entries if "shape" in entry]
     names = {node.name: name for node, name in zip(graph.inputs, tensors, strict=True)}
 
-    def renamed(value: Any) -> Any:
-        if isinstance(value, list):
-            return [renamed(item) for item in value]  # pyright: ignore[reportUnknownVariableType]
-        if isinstance(value, dict) and "node" in value:
-            name = str(value["node"])  # pyright: ignore[reportUnknownArgumentType]
-            return {"node": names.get(name, f"n_{name}")}
-        return value  # pyright: ignore[reportUnknownVariableType]
+    def name_of(name: str) -> str:
+        return names.get(name, f"n_{name}")
 
     def again(node: Node) -> Node:
-        return replace(
-            node, name=names.get(node.name, f"n_{node.name}"),
-            args=tuple(renamed(arg) for arg in node.args),
-            kwargs={key: renamed(value) for key, value in node.kwargs.items()},
-        )  # fmt: skip
+        args, kwargs = renamed_arguments(node.args, node.kwargs, name_of)
+        return replace(node, name=name_of(node.name), args=args, kwargs=kwargs)
 
     return Graph(
         tuple(map(again, graph.inputs)), tuple(map(again, graph.nodes)),
-        tuple(names.get(name, f"n_{name}") for name in graph.outputs), graph.symbols,
+        tuple(map(name_of, graph.outputs)), graph.symbols,
     )  # fmt: skip
 
 

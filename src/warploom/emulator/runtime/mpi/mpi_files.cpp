@@ -86,7 +86,7 @@ int open_together(const Place& place, const char* path, int amode, MPI_File* out
     if (side.descriptor >= 0) raw_call(SYS_close, side.descriptor);
     return code_of(error);
   }
-  File& file = *g_files[static_cast<std::size_t>(number_of(meeting->numbers[0], kFiles) - 1)];
+  File& file = **named_by(meeting->numbers[0], kFiles, g_files);
   if (first) file.path = path;
   if (amode & MPI_MODE_APPEND) side.position = size_of(side);
   file.sides[static_cast<std::size_t>(place.rank)] = side;
@@ -121,10 +121,9 @@ int code_of(int error) {
 }
 
 FilePlace enter_file(MPI_File handle, const char* what, MPI_Datatype type) {
-  const int number = number_of(handle, kFiles);
-  const bool known = number > 0 && number <= static_cast<int>(g_files.size());
+  const auto* known = named_by(handle, kFiles, g_files);
   require(known, what, "the file is MPI_FILE_NULL or does not exist");
-  File* file = g_files[static_cast<std::size_t>(number - 1)].get();
+  File* file = known->get();
   const FilePlace place{file, enter(file->comm->handle, what, type)};
   require(!place.mine().closed && place.mine().descriptor >= 0, what, "the file was closed");
   return place;

@@ -27,10 +27,9 @@ int place_in(const std::vector<int>& ranks) {
 const std::vector<int>& members_of(MPI_Group group, const char* what) {
   static const std::vector<int> none;
   if (group == MPI_GROUP_EMPTY) return none;
-  const int index = number_of(group, kGroups) - 1;
-  require(index >= 0 && index < static_cast<int>(g_groups.size()), what,
-          "the group does not exist");
-  return g_groups[static_cast<std::size_t>(index)];
+  const auto* known = named_by(group, kGroups, g_groups);
+  require(known, what, "the group does not exist");
+  return *known;
 }
 
 }  // namespace warploom::mpi

@@ -16,13 +16,11 @@ struct Info {
 std::vector<Info> g_infos;  // by the number of their handle, less one
 
 Info& info_of(MPI_Info info, const char* what) {
-  const int number = number_of(info, kInfos);
-  const bool known = number > 0 && number <= static_cast<int>(g_infos.size());
-  require(known, what, "the object is MPI_INFO_NULL or does not exist");
-  Info& found = g_infos[static_cast<std::size_t>(number - 1)];
-  require(found.owner == &current_process() && !found.freed, what,
+  Info* found = named_by(info, kInfos, g_infos);
+  require(found, what, "the object is MPI_INFO_NULL or does not exist");
+  require(found->owner == &current_process() && !found->freed, what,
           "the object was freed, or is another process's");
-  return found;
+  return *found;
 }
 
 }  // namespace

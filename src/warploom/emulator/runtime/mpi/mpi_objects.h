@@ -130,6 +130,13 @@ inline int number_of(int handle, int kind) {
   const unsigned number = static_cast<unsigned>(handle) - static_cast<unsigned>(kind);
   return number < 1u << 24 ? static_cast<int>(number) : -1;
 }
+// What a handle names, of things that are numbered from 1 in their order; null for none of them.
+template <class Thing>
+Thing* named_by(int handle, int kind, std::vector<Thing>& things) {
+  const int number = number_of(handle, kind);
+  if (number < 1 || number > static_cast<int>(things.size())) return nullptr;
+  return &things[static_cast<std::size_t>(number - 1)];
+}
 
 constexpr int kBuiltIn = 32;                    // data types below are MPI's own
 std::size_t built_in_bytes(MPI_Datatype type);  // 0: derived, or none

@@ -49,8 +49,7 @@ Window* make_window(MPI_Comm comm, const char* what, Memory memory, const Brough
     meeting->numbers = {g_windows_of_mpi.back()->handle};
   }
   await(place, *meeting);
-  return g_windows_of_mpi[static_cast<std::size_t>(number_of(meeting->numbers[0], kWindows) - 1)]
-      .get();
+  return named_by(meeting->numbers[0], kWindows, g_windows_of_mpi)->get();
 }
 
 // One piece of memory for all ranks, each part right behind the one before it.
@@ -109,10 +108,9 @@ Path& Window::path(int origin, int target) {
 }
 
 WindowPlace enter_window(MPI_Win handle, const char* what, MPI_Datatype type) {
-  const int number = number_of(handle, kWindows);
-  const bool known = number > 0 && number <= static_cast<int>(g_windows_of_mpi.size());
+  const auto* known = named_by(handle, kWindows, g_windows_of_mpi);
   require(known, what, "the window is MPI_WIN_NULL or does not exist");
-  Window* window = g_windows_of_mpi[static_cast<std::size_t>(number - 1)].get();
+  Window* window = known->get();
   const WindowPlace place{window, enter(window->comm->handle, what, type)};
   require(!place.mine().freed, what, "the window was freed");
   place.mine().device = current_host().device;

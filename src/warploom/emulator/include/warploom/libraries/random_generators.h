@@ -18,6 +18,13 @@ typedef curandStateXORWOW_t curandState_t;
 typedef curandStateXORWOW curandState;
 
 namespace warploom::libraries {
+// A pair of normal numbers is made at once, and one of them kept.
+template <class State>
+void forget_normals(State* state) {
+  state->boxmuller_flag = state->boxmuller_flag_double = 0;
+  state->boxmuller_extra = 0;
+  state->boxmuller_extra_double = 0;
+}
 inline void jump(curandStateXORWOW_t* state, unsigned long long count, unsigned power) {
   if (!count) return;
   unsigned words[5];
@@ -46,9 +53,7 @@ inline void curand_init(unsigned long long seed, unsigned long long subsequence,
   state->v[2] = 521288629u + high;
   state->v[3] = 88675123u ^ high;
   state->v[4] = 5783321u + low;
-  state->boxmuller_flag = state->boxmuller_flag_double = 0;
-  state->boxmuller_extra = 0;
-  state->boxmuller_extra_double = 0;
+  warploom::libraries::forget_normals(state);
   skipahead_sequence(subsequence, state);
   skipahead(offset, state);
   warploom::count_operations(20);
@@ -124,9 +129,7 @@ inline void curand_init(unsigned long long seed, unsigned long long subsequence,
   state->ctr = uint4{0, 0, 0, 0};
   state->key = uint2{static_cast<unsigned>(seed), static_cast<unsigned>(seed >> 32)};
   state->STATE = 0;
-  state->boxmuller_flag = state->boxmuller_flag_double = 0;
-  state->boxmuller_extra = 0;
-  state->boxmuller_extra_double = 0;
+  warploom::libraries::forget_normals(state);
   skipahead_sequence(subsequence, state);
   skipahead(offset, state);
 }
@@ -204,9 +207,7 @@ inline void curand_init(unsigned long long seed, unsigned long long subsequence,
     state->s1[i] = static_cast<unsigned>((i == 1 ? high : low) * 12345 % 4294967087ull);
     state->s2[i] = static_cast<unsigned>((i == 1 ? low : high) * 12345 % 4294944443ull);
   }
-  state->boxmuller_flag = state->boxmuller_flag_double = 0;
-  state->boxmuller_extra = 0;
-  state->boxmuller_extra_double = 0;
+  warploom::libraries::forget_normals(state);
   skipahead_subsequence(subsequence, state);
   skipahead(offset, state);
   warploom::count_operations(30);
