@@ -51,6 +51,10 @@ def kernel(body: str) -> str:
         ("f = f < (f = f * f) > (0);", 1),
         ('asm("mul.f32 %0, %0, %1;\\n\\tfma.rn.f32 %0, %1, %1, %0;" : "+f"(f) : "f"(f * f));', 3),
         ('asm volatile("{ .reg .f32 t; @p div.rn.f32 t, t, %0; ld.f32 t, [%1]; }" :: "f"(f));', 11),
+        # What the assembler reads: behind comments, labels and predicates, and in raw strings.
+        ('asm("// one\\n\\tdiv.rn.f32 %0, %0, %0;" : "+f"(f));', 11),
+        ('asm("A1: @p div.rn.f32 %0, %0, %0;" : "+f"(f));', 11),
+        ('asm(R"(div.rn.f32 %0, %0, %0;)" : "+f"(f));', 11),
         ("if (n > 1 && f < 2) f = f + 1;", 3),
         ("f = sizeof(x[n]);", 0),
         ("f = sizeof(n + 1);", 0),

@@ -34,6 +34,8 @@ PARTIAL = (
 )
 UNREAD = (
     "float (*g)(float, float, float) = __fmaf_rn; f = g(f, f, f);",
+    "char a = '\"'; auto& g = fmaxf; char b = '\"'; f = g(f, f);",
+    'asm("mov.f32 %0, %0;" MORE : "+f"(f));',
     "f = apply<__fdividef>(f, f);",
     "auto& g = fmaxf; f = g(f, f);",
     "for (int i = 0; i < n; ++i) <% f *= f; %>",

@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from warploom.emulator.ptx.translate import UnknownInstructionError, translate
+from warploom.emulator.ptx.template import UnknownInstructionError, text_macros
+from warploom.emulator.ptx.translate import translate
 from warploom.emulator.rewriting.device_variables import find_variables, variable_edits
 from warploom.emulator.rewriting.kernel_pointers import kernel_names, pointer_edits
 from warploom.emulator.rewriting.names import name_edits
@@ -87,10 +88,11 @@ def test_declarations_of_device_variables(text: str, names: list[str]):
 
 def ptx(code: str) -> str:
     stream = tokenize(code.encode())
-    opener = next(at for at, token in enumerate(stream.tokens) if token.text == b"(")
+    begin = next(at for at, token in enumerate(stream.tokens) if token.text == b"asm")
+    opener = begin + 1
     closer = stream.closing(opener)
     assert closer is not None
-    return translate(stream, opener, closer)
+    return translate(stream, opener, closer, text_macros(stream, {}))
 
 
 def test_operands_by_number_and_by_name():
@@ -121,6 +123,26 @@ def test_a_jump_ahead_leads_to_its_label():
 def test_what_has_no_meaning_is_told_apart(code: str):
     with pytest.raises(UnknownInstructionError):
         ptx(code)
+
+
+def test_a_template_may_come_from_macros():
+    text = '#define TWICE "add.f32 %0, %0, %0;"\n#define OP TWICE R"(\n// again\n)" TWICE\n'
+    plain = ptx('asm("add.f32 %0, %0, %0; add.f32 %0, %0, %0;" : "+f"(x));')
+    assert ptx(text + 'asm(OP : "+f"(x));') == plain
+
+
+@pytest.mark.parametrize(
+    "defined",
+    [
+        "",  # in a header that nobody reads
+        '#define OP "exit;"\n#define OP "trap;"\n',
+        '#define OP(x) "exit;"\n',
+        "#define OP OTHER\n#define OTHER OP\n",
+    ],
+)
+def test_what_a_word_of_a_template_stands_for_must_be_known(defined: str):
+    with pytest.raises(UnknownInstructionError, match="within the template"):
+        ptx(defined + 'asm("mov.u32 %0, %0;" OP : "+r"(x));')
 
 
 @given(st.text(alphabet='%01{}[];:.,@pradlstmov \\n"()+|_', max_size=60))

@@ -3,7 +3,7 @@
 The rewriter's (`emulator/tokens.py`) keeps offsets in bytes; the legality rules'
 (`evaluation/legality/tokens.py`) undoes the first phases of translation and names tricks; regions
 are looked through for leaks (`source/lexical.py`), and the proposers' rules read a text whose
-comments and literals are blanked (`propose/rules/lexing.py`). What one takes for code and another
+comments and literals are blanked (`source/masking.py`). What one takes for code and another
 for a comment would be judged as what it is not.
 """
 
@@ -14,8 +14,8 @@ import pytest
 
 from warploom.emulator.tokens import Kind, tokenize
 from warploom.evaluation.legality.tokens import Scan, scan
-from warploom.propose.rules.lexing import mask
 from warploom.source.lexical import find_leak
+from warploom.source.masking import mask
 
 TEXTS = 10_000
 PIECES = (

@@ -8,9 +8,10 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from warploom.source.masking import mask
+
 _DIRECTIVE = re.compile(rb"[ \t]*#[ \t]*(ifdef|ifndef|if|elif|elifdef|elifndef|else|endif)\b(.*)")
 _COMMENT = re.compile(rb"//.*|/\*.*?\*/")
-_NOISE = re.compile(rb'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'', re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +111,7 @@ def find_conditionals(text: bytes, defines: Mapping[str, str]) -> tuple[Conditio
 
 def is_balanced(text: bytes) -> bool:
     """Tell whether braces and parentheses of `text` close each other."""
-    plain = _NOISE.sub(b"", text)
+    plain = mask(text)
     pairs = {ord(")"): ord("("), ord("}"): ord("{"), ord("]"): ord("[")}
     stack: list[int] = []
     for char in plain:

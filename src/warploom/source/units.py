@@ -21,6 +21,7 @@ from pathlib import Path
 from warploom.core.errors import Refusal, RefusedError, SourceError
 from warploom.core.roots import Roots
 from warploom.source.edits import decode, split_lines
+from warploom.source.masking import mask
 from warploom.source.syntax import SourceFile, load_source
 from warploom.source.unit_names import internal_names, own_macros
 
@@ -28,7 +29,6 @@ _MARK = "// warploom: "
 _INCLUDE = re.compile(r'[ \t]*#[ \t]*include[ \t]*(["<])([^"<>\n]+)[">]')
 _ONCE = re.compile(r"[ \t]*#[ \t]*pragma[ \t]+once\b")
 _GUARD = re.compile(rb"\s*#[ \t]*(?:ifndef[ \t]+(\w+)|if[ \t]+!\s*defined\s*\(?\s*(\w+)\s*\)?)")
-_COMMENT = re.compile(rb"//[^\n]*|/\*.*?\*/", re.DOTALL)
 _BEGIN = re.compile(rf"{_MARK}begin ([^\n:]+)(?:: ([^\n]*))?\r?\n?")
 _END = re.compile(rf"{_MARK}end ([^\n:]+?)( without a newline)?\r?\n?")
 ONLY_HERE = f"{_MARK}only here"
@@ -344,7 +344,7 @@ class _Joining:
 
     def _guard(self, path: Path) -> bool:
         """Whether the first thing in a file is an #ifndef of a macro that is defined next."""
-        text = _COMMENT.sub(b"", self.tree.file(path).text)
+        text = mask(self.tree.file(path).text)
         match = _GUARD.match(text)
         if match is None:
             return False

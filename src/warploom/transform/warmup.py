@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 from tree_sitter import Node
 
-from warploom.propose.rules.lexing import mask
 from warploom.propose.rules.prelude import NAMESPACE
 from warploom.source import AnalysisReport, SourceFile, TextEdit, apply_edits, parse_source
+from warploom.source.masking import mask
 from warploom.source.pipeline import pipeline_spans
 from warploom.source.records import CallSite
 from warploom.source.regions import without_marker_lines

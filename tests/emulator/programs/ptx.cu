@@ -3,6 +3,8 @@
 
 #include "expect.h"
 
+#define POPC "popc.b32"
+
 __device__ uint32_t lane() {
   uint32_t lane;
   asm volatile("mov.u32 %0, %%laneid;" : "=r"(lane));
@@ -31,7 +33,8 @@ __global__ void compute(int* bad) {
   asm("add.u32 %0, %1, 7;" : "=r"(sum) : "r"(t));
   asm("mul.hi.u32 %0, %1, %2;" : "=r"(high) : "r"(0x80000000u), "r"(6u));
   asm("mad.lo.s32 %0, %1, %1, %2;" : "=r"(low) : "r"(t), "r"(3));
-  asm("popc.b32 %0, %1;" : "=r"(count) : "r"(0xF0Fu));
+  asm(POPC R"(  // of set bits
+       %0, %1;)" : "=r"(count) : "r"(0xF0Fu));
   wrong += sum != t + 7 || high != 3 || low != t * t + 3 || count != 8;
   uint64_t wide, packed;
   asm("mul.wide.u32 %0, %1, %2;" : "=l"(wide) : "r"(0xFFFFFFFFu), "r"(2u));

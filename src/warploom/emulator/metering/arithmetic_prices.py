@@ -10,6 +10,10 @@ import re
 
 from tree_sitter import Node
 
+from warploom.emulator.ptx.template import LABEL, PREDICATE, instructions, literal
+from warploom.source.edits import decode
+from warploom.source.token_patterns import COMMENT
+
 DIVISION = 11
 """Slots of a division or remainder."""
 _TEXT = """
@@ -60,15 +64,7 @@ _WORD_OF_DECLARATIONS = re.compile(
 _LONGEST = 4096  # characters in front of a call's brackets: longer ones are not looked into
 _ROUNDED = re.compile(r"_r[nzdu]$")
 _CALLED = re.compile(r"(?<!\w)(\w+)(?:<.*>)?(?:\{\}|\(\))?$", re.DOTALL)
-_COMMENT = re.compile(r"//(?:\\\r?\n|[^\n])*|/\*.*?\*/", re.DOTALL)
-_COMMENT_OR_TEXT = re.compile(
-    r'//(?:\\\r?\n|[^\n])*|/\*.*?\*/|R"([^\s()\\]*)\(.*?\)\1"|"(?:\\.|[^"\\\n])*"', re.DOTALL
-)
-
-
-def without_comments(text: str) -> str:
-    """Return `text` with blanks for its comments and string literals, which are not its words."""
-    return _COMMENT_OR_TEXT.sub(lambda found: re.sub(r"[^\n]", " ", found[0]), text)
+_COMMENT = re.compile(COMMENT, re.DOTALL)
 
 
 def slots_of(name: str) -> int:
@@ -115,7 +111,6 @@ _PTX_SLOTS = {
     **dict.fromkeys(("div", "rem", "sqrt", "rcp"), DIVISION),
     **dict.fromkeys(("ex2", "lg2", "sin", "cos", "rsqrt", "tanh"), 7),
 }
-_PTX_INSTRUCTION = re.compile(r"(?:@!?\s*[%\w$]+\s+)?([a-z]\w*)")
 
 
 def slots_of_ptx(statement: Node) -> int:
@@ -127,11 +122,15 @@ def slots_of_ptx(statement: Node) -> int:
         if node.type == "concatenated_string"
         for part in node.named_children
     ]
-    template = "".join((node.text or b"").decode("latin-1").strip().strip('"') for node in texts)
-    template = re.sub(r"\\[ntrvf]|\\\r?\n", " ", _COMMENT.sub(" ", template))
+    template = "".join(literal(decode(node.text or b"")) for node in texts)
     slots = 0
-    for instruction in re.split(r"[;{}]", template):
-        found = _PTX_INSTRUCTION.match(instruction.strip())
-        if found and not _PTX_FREE.fullmatch(found[1]):
-            slots += _PTX_SLOTS.get(found[1], 1)
+    for text in instructions(template):
+        instruction = text.strip()
+        while found := LABEL.fullmatch(instruction):
+            instruction = found[2]
+        if found := PREDICATE.fullmatch(instruction):
+            instruction = found[3]
+        name = re.split(r"[.\s]", instruction.strip(), maxsplit=1)[0]
+        if name and not _PTX_FREE.fullmatch(name):
+            slots += _PTX_SLOTS.get(name, 1)
     return slots

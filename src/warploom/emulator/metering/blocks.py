@@ -10,7 +10,6 @@ from warploom.emulator.metering.arithmetic_prices import (
     DIVISION,
     slots_of_call,
     slots_of_ptx,
-    without_comments,
 )
 from warploom.emulator.metering.loops import is_bound_alone, opening_of
 from warploom.emulator.metering.macros import Repeats
@@ -25,6 +24,7 @@ from warploom.emulator.metering.nodes import (
 )
 from warploom.emulator.metering.packs import misread_patterns
 from warploom.source.edits import TextEdit
+from warploom.source.masking import mask
 from warploom.source.syntax import SourceFile, parse_source
 
 CALL = "warploom::count_operations"
@@ -108,7 +108,7 @@ class Meter:
 
     @functools.cached_property
     def _constants(self) -> frozenset[str]:
-        found = _CONSTANT.findall(without_comments(self.tree.text.decode("latin-1")))
+        found = _CONSTANT.findall(mask(self.tree.text.decode("latin-1")))
         return frozenset(name for name in found if self.known.declared.get(name, 0) < 2)
 
     def _insert(self, offset: int, text: str) -> None:

@@ -17,11 +17,12 @@ from dataclasses import replace
 
 from tree_sitter import Node
 
-from warploom.emulator.metering.arithmetic_prices import slots_of_call, without_comments
+from warploom.emulator.metering.arithmetic_prices import slots_of_call
 from warploom.emulator.metering.blocks import CALL, CALL_IN_CONSTANTS, CALL_ON_DEVICE, Meter
 from warploom.emulator.metering.macros import Macro, macros_of, repeating, without_macros
 from warploom.emulator.metering.names import Known, names_of
 from warploom.source.edits import TextEdit
+from warploom.source.masking import mask
 from warploom.source.syntax import SourceFile
 
 MARKS = frozenset(("__global__", "__device__"))
@@ -157,7 +158,7 @@ def _names_of(tree: SourceFile, function: Node) -> set[str]:
 
 
 def _words_in(tree: SourceFile, function: Node) -> set[str]:
-    words = set(_WORD.findall(without_comments(tree.node_text(function))))
+    words = set(_WORD.findall(mask(tree.node_text(function))))
     return words | {"operator"}  # which no use spells
 
 
@@ -172,7 +173,7 @@ def _is_counted(tree: SourceFile, node: Node, marks: frozenset[str]) -> bool:
         return True
     body = node.child_by_field_name("body")
     head = tree.slice(node.start_byte, _end(body, node))
-    return not marks & set(_WORD.findall(without_comments(head)))
+    return not marks & set(_WORD.findall(mask(head)))
 
 
 def _is_evaluated(tree: SourceFile, node: Node, marks: frozenset[str]) -> bool:
@@ -223,7 +224,7 @@ def _words_of(tree: SourceFile, function: Node) -> set[str]:
     if before is None and whole.parent is not None:
         start = whole.parent.start_byte
     head = tree.slice(start, _end(body, function))
-    return set(_WORD.findall(without_comments(head)))
+    return set(_WORD.findall(mask(head)))
 
 
 def _end(body: Node | None, function: Node) -> int:

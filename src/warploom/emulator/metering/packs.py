@@ -11,9 +11,10 @@ from dataclasses import dataclass
 from tree_sitter import Node
 
 from warploom.emulator.metering.arithmetic_prices import DIVISION, slots_of_call
+from warploom.source.token_patterns import CHAR, COMMENT, NAME, NUMBER, RAW, STRING
 
 _TOKEN = re.compile(
-    r'//[^\n]*|/\*.*?\*/|"(?:[^"\\\n]|\\.)*"|\'(?:[^\'\\\n]|\\.)*\'|\w[\w.]*|\.\.\.|::|->'
+    rf"{COMMENT}|{RAW}|{STRING}|{CHAR}|{NUMBER}|{NAME}|\.\.\.|::|->"
     r"|<<=|>>=|<<|>>|[-+*/%&|^<>=!]=|&&|\|\||\+\+|--|\S",
     re.DOTALL,
 )

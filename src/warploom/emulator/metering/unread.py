@@ -9,9 +9,10 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from tree_sitter import Node
 
-from warploom.emulator.metering.arithmetic_prices import is_of_headers, without_comments
+from warploom.emulator.metering.arithmetic_prices import is_of_headers
 from warploom.emulator.metering.count import MARKS, device_marks
 from warploom.emulator.metering.macros import Macro, all_macros, is_list, without_macros
+from warploom.source.masking import mask
 from warploom.source.syntax import SourceFile
 
 _WORD = re.compile(r"[A-Za-z_]\w*")
@@ -41,7 +42,8 @@ def uncounted_lines(tree: SourceFile) -> frozenset[int]:
         if is_partial(macro, names) and not _heads_blocks(macro, tree)
     }
     partial |= _defined_anew(macros) | set(_functions_in_bodies(tree, macros))
-    return frozenset(found | set(_uses(tree, partial)) | set(_mentions(tree)))
+    found |= {*_uses(tree, partial), *_mentions(tree), *_templates_of_macros(tree)}
+    return frozenset(found)
 
 
 def is_partial(macro: Macro, names: frozenset[str]) -> bool:
@@ -104,7 +106,7 @@ def _heads_blocks(macro: Macro, tree: SourceFile) -> bool:
     """Whether a macro is the head of a loop, and each use of it stands before a block."""
     if macro.code.root.has_error or len(macro.statements) != 1 or not macro.parameters:
         return False
-    text = without_comments(tree.text.decode("latin-1"))
+    text = mask(tree.text.decode("latin-1"))
     found = re.finditer(rf"(#[ \t]*define[ \t]+)?\b{macro.name}\b", text)
     return all(use[1] or _stands_before_block(text, use.end()) for use in found)
 
@@ -139,10 +141,19 @@ def _mentions(tree: SourceFile) -> Iterator[int]:
 
     A call by a pointer, a reference or a parameter of a template has no name that has a price.
     """
-    text = without_comments(tree.text.decode("latin-1"))
+    text = mask(tree.text.decode("latin-1"))
     for found in _WORD.finditer(text):
         if is_of_headers(found[0]) and text[found.end() :].lstrip(" \t\n\\")[:1] != "(":
             yield text.count("\n", 0, found.start()) + 1
+
+
+def _templates_of_macros(tree: SourceFile) -> Iterator[int]:
+    """Yield the lines of assembly whose text comes from macros: what it costs stands elsewhere."""
+    for node in tree.nodes("concatenated_string"):
+        around = node.parent
+        is_assembly = around is not None and around.type == "gnu_asm_expression"
+        if is_assembly and any(not part.type.endswith("literal") for part in node.named_children):
+            yield node.start_point[0] + 1
 
 
 def _uses(tree: SourceFile, names: set[str]) -> Iterator[int]:

@@ -7,9 +7,16 @@ per instruction, then the outputs. What an instruction means is in `ptx_instruct
 import re
 from dataclasses import dataclass, field
 
-from warploom.core.errors import WarploomError
 from warploom.emulator.ptx.instructions import statement
 from warploom.emulator.ptx.operands import REGISTERS, TYPES, Instruction
+from warploom.emulator.ptx.template import (
+    LABEL,
+    PREDICATE,
+    Texts,
+    UnknownInstructionError,
+    instructions,
+    template_of,
+)
 from warploom.emulator.tokens import Kind, TokenStream
 from warploom.source.edits import decode
 
@@ -23,17 +30,9 @@ _CONSTRAINTS = {
     "n": "std::uint64_t",
 }
 _TYPES = {**TYPES, "f16": "std::uint16_t", "f16x2": "std::uint32_t"}
-_ESCAPES = {"n": "\n", "t": "\t", "\\": "\\", '"': '"', "r": "\n", "v": " ", "f": " "}
-_COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
-_PREDICATE = re.compile(r"@(!?)\s*([%\w$]+)\s+(.*)", re.DOTALL)
 _RANGE = re.compile(r"([%\w$]+)<(\d+)>")
-_LABEL = re.compile(r"([A-Za-z_$%][\w$]*)\s*:(?!:)\s*(.*)", re.DOTALL)
 # A loop of these waits for others; what computes is counted once, and must stand in C++ loops.
 _IN_LOOPS = frozenset(("mbarrier", "bra", "nanosleep"))
-
-
-class UnknownInstructionError(WarploomError):
-    """An instruction that has no meaning here; the message is the instruction."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +118,7 @@ class _Block:
     def add(self, text: str) -> None:
         """Translate one instruction or declaration, with the labels before it."""
         text = text.strip()
-        while found := _LABEL.fullmatch(text):
+        while found := LABEL.fullmatch(text):
             if found[1] in self.begins:
                 raise UnknownInstructionError(f"the label {found[1]}, which is there twice")
             self.begins[found[1]] = len(self.names)
@@ -131,7 +130,7 @@ class _Block:
             self.declare(found[1], found[2])
             return
         guard = ""
-        if found := _PREDICATE.fullmatch(text):
+        if found := PREDICATE.fullmatch(text):
             guard = f"if ({found[1]}{self.reference(found[2])}) "
             text = found[3].strip()
         head, _, rest = text.partition(" ") if " " in text else (text, "", "")
@@ -164,31 +163,6 @@ def _split(text: str) -> list[str]:
             current += char
     if current.strip():
         parts.append(current.strip())
-    return parts
-
-
-def _unescape(text: str) -> str:
-    return re.sub(r"\\(\r?\n|.)", lambda m: _ESCAPES.get(m[1], ""), text, flags=re.DOTALL)
-
-
-def _instructions(template: str) -> list[str]:
-    """Split a template at semicolons and at the braces of scopes."""
-    text = re.sub(r"\s+", " ", _COMMENT.sub(" ", template))
-    parts: list[str] = []
-    current = ""
-    depth = 0  # of braces and brackets inside of an instruction
-    for char in text:
-        starts = not current.strip() or current.rstrip().endswith(":")  # nothing, or a label
-        if char == ";" and depth == 0:
-            parts.append(current)
-            current = ""
-        elif char in "{}" and starts:
-            continue  # a scope
-        else:
-            depth += (char in "{[(") - (char in "}])")
-            current += char
-    if current.strip():
-        parts.append(current)
     return parts
 
 
@@ -230,19 +204,16 @@ def _operand(stream: TokenStream, tokens: range) -> Operand:
     return Operand(constraint, " ".join(words), name)
 
 
-def translate(stream: TokenStream, opener: int, closer: int) -> str:
+def translate(stream: TokenStream, opener: int, closer: int, macros: Texts) -> str:
     """Return the C++ statement for the asm statement in the brackets at `opener` and `closer`.
+
+    `macros` are those that the template may name.
 
     Raises:
         UnknownInstructionError: an instruction, register or constraint is not emulated.
     """
     sections = _sections(stream, opener, closer)
-    template = "".join(
-        _unescape(decode(stream.tokens[at].text).partition('"')[2].removesuffix('"'))
-        for part in sections[0]
-        for at in part
-        if stream.tokens[at].kind is Kind.STRING
-    )
+    template = template_of((stream.tokens[at] for part in sections[0] for at in part), macros)
     outputs = [_operand(stream, part) for part in (sections[1] if len(sections) > 1 else [])]
     inputs = [_operand(stream, part) for part in (sections[2] if len(sections) > 2 else [])]
     block = _Block((*outputs, *inputs))
@@ -252,7 +223,7 @@ def translate(stream: TokenStream, opener: int, closer: int) -> str:
         block.lines.append(
             f"[[maybe_unused]] {operand.register} wl_a{number}{f' = {value}' if known else '{}'};"
         )
-    for text in _instructions(template):
+    for text in instructions(template):
         block.add(text)
     block.lines += [
         f"::warploom::ptx::assign({operand.expression}, wl_a{number});"

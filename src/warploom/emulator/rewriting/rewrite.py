@@ -16,6 +16,7 @@ from tree_sitter import Node
 from warploom.core.errors import SourceError
 from warploom.core.records import BuildSpec
 from warploom.emulator.metering.count import MARKS, device_marks, metering_edits
+from warploom.emulator.ptx.template import Texts, text_macros
 from warploom.emulator.rewriting.bare_returns import bare_return_edits
 from warploom.emulator.rewriting.device_variables import (
     find_variables,
@@ -34,7 +35,7 @@ from warploom.emulator.rewriting.shared_memory import (
 )
 from warploom.emulator.rewriting.shifts import shift_edits
 from warploom.emulator.rewriting.unsupported import MARK, asm_edits, library_of, refusal
-from warploom.emulator.tokens import Directive, Kind, TokenStream, tokenize
+from warploom.emulator.tokens import Directive, Kind, Token, TokenStream, tokenize
 from warploom.source.chevrons import joined_chevrons
 from warploom.source.edits import TextEdit, apply_edits
 from warploom.source.syntax import SourceFile, parse_source, spliced
@@ -116,6 +117,7 @@ class _Rewriter:
     marks: frozenset[str] = MARKS  # words of device functions: macros of any file read so far
     kernels: set[bytes] = field(default_factory=set[bytes])  # named in any file read so far
     linkages: set[bytes] = field(default_factory=set[bytes])  # macros for `extern "C"`, so far
+    templates: Texts = field(default_factory=dict[bytes, tuple[Token, ...] | None])  # so far
     shared_by_files: frozenset[bytes] | None = None  # device variables with `extern` somewhere
 
     def add(self, path: Path, *, always: bool) -> UserFile:
@@ -225,7 +227,8 @@ class _Rewriter:
         self.kernels |= kernel_names(stream)
         self.linkages |= linkage_macros(stream)
         edits = attribute_edits(stream)  # its statement comes before others that begin the body
-        edits += asm_edits(stream, tag)
+        self.templates = text_macros(stream, self.templates)
+        edits += asm_edits(stream, tag, self.templates)
         edits += linkage_edits(stream, self.linkages)
         edits += pointer_edits(stream, self.kernels)
         for first, end in variables:
@@ -402,6 +405,7 @@ def rewrite(spec: BuildSpec) -> Overlay:
     """
     folders = tuple(f.absolute() for f in spec.include_dirs if not _is_toolkit(f))
     rewriter = _Rewriter(spec, folders)
+    rewriter.templates = {name.encode(): None for name in spec.defines}  # they may be text
     if spec.sources:
         rewriter.shared_by_files = names_shared_by_files(user_contents(spec).values())
     units = tuple(

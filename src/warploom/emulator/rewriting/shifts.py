@@ -10,8 +10,8 @@ from collections.abc import Iterator
 
 from tree_sitter import Node
 
-from warploom.emulator.metering.arithmetic_prices import without_comments
 from warploom.source.edits import TextEdit
+from warploom.source.masking import mask
 from warploom.source.syntax import SourceFile
 
 _BY = "::warploom::shift_by"
@@ -41,13 +41,13 @@ def shift_edits(tree: SourceFile, marks: frozenset[str]) -> list[TextEdit]:
         return []
     edits: list[TextEdit] = []
     for function in tree.nodes("function_definition"):
-        text = without_comments(tree.node_text(function))
-        start = without_comments(tree.slice(max(0, function.start_byte - 200), function.start_byte))
+        text = mask(tree.node_text(function))
+        start = mask(tree.slice(max(0, function.start_byte - 200), function.start_byte))
         start = start[max(start.rfind(end) for end in ";}#") + 1 :]
         body = function.child_by_field_name("body")
         if body is None or _STREAMS.search(text):
             continue
-        head = start + without_comments(tree.slice(function.start_byte, body.start_byte))
+        head = start + mask(tree.slice(function.start_byte, body.start_byte))
         if set(re.findall(r"\w+", head)) & marks or "constexpr" in head:
             edits += _of_function(tree, function)
     return sorted(set(edits), key=lambda edit: edit.start)

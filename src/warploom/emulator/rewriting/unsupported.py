@@ -6,7 +6,8 @@ into a program: dead branches and unused templates do no harm.
 
 import re
 
-from warploom.emulator.ptx.translate import UnknownInstructionError, translate
+from warploom.emulator.ptx.template import Texts, UnknownInstructionError, template_of
+from warploom.emulator.ptx.translate import translate
 from warploom.emulator.tokens import Kind, TokenStream, newlines
 from warploom.source.edits import TextEdit, decode
 
@@ -155,8 +156,11 @@ def refusal(what: str, tag: str) -> str:
     )
 
 
-def asm_edits(stream: TokenStream, tag: str) -> list[TextEdit]:
-    """Return edits that turn inline PTX into C++, or refuse what has no meaning here."""
+def asm_edits(stream: TokenStream, tag: str, macros: Texts) -> list[TextEdit]:
+    """Return edits that turn inline PTX into C++, or refuse what has no meaning here.
+
+    `macros` are those that stand for text, in this file and those read before it.
+    """
     edits: list[TextEdit] = []
     for at, token in enumerate(stream.tokens):
         if token.kind is not Kind.NAME or token.text not in _ASM:
@@ -167,12 +171,12 @@ def asm_edits(stream: TokenStream, tag: str) -> list[TextEdit]:
         closer = stream.closing(opener) if stream.is_at(opener, b"(") else None
         if closer is None:
             continue
-        template = _template_text(stream, opener + 1, closer)
+        template = _shown_text(stream, opener + 1, closer, macros)
         if not _PTX.search(template):
             continue
         end = stream.tokens[closer].end
         try:
-            text = translate(stream, opener, closer)
+            text = translate(stream, opener, closer, macros)
         except UnknownInstructionError as unknown:
             what = re.sub(r"\s+", " ", unknown.message).strip()
             text = refusal(f"inline PTX: {what[:60]}", f"asm_{tag}_{at}")
@@ -181,12 +185,14 @@ def asm_edits(stream: TokenStream, tag: str) -> list[TextEdit]:
     return edits
 
 
-def _template_text(stream: TokenStream, first: int, closer: int) -> str:
-    """Return the string literals before the first `:` of an asm statement, joined."""
-    parts: list[str] = []
+def _shown_text(stream: TokenStream, first: int, closer: int, macros: Texts) -> str:
+    """Return what is known of an asm statement's template: enough to tell PTX from other code."""
+    found = ""
     for token in stream.tokens[first:closer]:
         if token.text in (b":", b"::"):
             break
-        if token.kind is Kind.STRING:
-            parts.append(decode(token.text).partition('"')[2].removesuffix('"'))
-    return "".join(parts)
+        try:
+            found += template_of((token,), macros)
+        except UnknownInstructionError:
+            continue  # `translate` refuses it where the rest is PTX
+    return found

@@ -12,6 +12,7 @@ from pathlib import Path
 import warploom.emulator
 from warploom.core.errors import MissingToolError
 from warploom.core.records import Api
+from warploom.source.token_patterns import COMMENT
 from warploom.toolchain.nccl import get_nccl
 
 _HOST_CALLS = (
@@ -23,7 +24,7 @@ _FILES = {
     Api.GIN: ("gin_actions.h", "gin.h", "gin_barrier.h", *_COMMON, "barrier.h"),
     Api.LSA: ("lsa_barrier.h", "ptr.h", *_COMMON),
 }
-_COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
+_COMMENT = re.compile(COMMENT, re.DOTALL)
 _DIRECTIVE = re.compile(r"^[ \t]*#(?:[^\n\\]|\\\n|\\.)*", re.MULTILINE)
 _MACRO = re.compile(
     r"\b(?:NCCL_(?:IR_EXTERN_C|EXTERN_C|DEVICE_INLINE|HOST_DEVICE_INLINE|API_DEVICE)|"

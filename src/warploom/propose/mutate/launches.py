@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from warploom.propose.mutate.constants import find_layer
-from warploom.propose.rules.lexing import mask
+from warploom.source.masking import mask
 
 _LAUNCH = re.compile(r"\b([A-Za-z_]\w*)\s*(?:<[\w\s,:]*>)?\s*<<<")
 _KERNEL = re.compile(r"__global__\s+void\s+(?:__launch_bounds__\([^)]*\)\s*)?([A-Za-z_]\w*)\s*\(")

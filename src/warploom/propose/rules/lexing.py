@@ -4,15 +4,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from warploom.source.token_patterns import CHAR, COMMENT, NAME, NUMBER, RAW, STRING
-
-_PIECE = re.compile(
-    rf"(?P<hidden>{COMMENT}|{RAW}|{STRING}|{CHAR})"
-    # As much code at once as holds no quote: a call for each name takes three times as long.
-    rf"|(?:(?>{NUMBER}|{NAME})(?![\"'])|[^0-9A-Za-z_$.'\"/])+|{NUMBER}|{NAME}".encode(),
-    re.DOTALL,
-)
-_NOT_NEWLINE = re.compile(rb"[^\r\n]")
+from warploom.source.masking import mask
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,15 +16,6 @@ class Mention:
     end: int
     line: int
     called: bool
-
-
-def mask(text: bytes) -> bytes:
-    """Return `text` with comments and literals blanked; offsets and lines stay."""
-
-    def shown(match: re.Match[bytes]) -> bytes:
-        return _NOT_NEWLINE.sub(b" ", match[0]) if match["hidden"] else match[0]
-
-    return _PIECE.sub(shown, text)
 
 
 def find_mentions(text: bytes, names: Iterable[str]) -> tuple[Mention, ...]:
