@@ -4,6 +4,7 @@ import argparse
 import os
 import signal
 import zlib
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
@@ -45,6 +46,9 @@ _SLOW_AMONG = frozenset(
         "test_reading",
     )
 )  # fmt: skip
+# Of a family with more members than this CI runs every other one, by its name.
+_LARGE_FAMILY = 6
+_WHOLE_FAMILIES = frozenset(("corpus",))  # says itself which
 # Needs npm and minutes: only who names the folder gets it (docs/testing.md).
 _ASKED_FOR = "agents"
 
@@ -89,12 +93,33 @@ def _layer(item: pytest.Item) -> str:
     return _SLOW if folder in _BUILDING and item.path.stem not in _QUICK_AMONG else _QUICK
 
 
+def _family(item: pytest.Item) -> str:
+    return item.nodeid.partition("[")[0]
+
+
+def _every_other(items: Iterable[pytest.Item]) -> set[pytest.Item]:
+    """Return the members of large families of the slow layer that are left to a night."""
+    families: dict[str, list[pytest.Item]] = {}
+    for item in items:
+        folder = item.path.relative_to(Path(__file__).parent).parts[0]
+        if folder not in _WHOLE_FAMILIES and _layer(item) == _SLOW:
+            families.setdefault(_family(item), []).append(item)
+    return {
+        item
+        for family in families.values()
+        if len(family) > _LARGE_FAMILY
+        for item in family[1:]
+        if zlib.crc32(item.nodeid.encode()) % 2
+    }
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     at, parts = config.option.part or (1, 1)
+    by_night = _every_other(items)
     left = [
         item
         for item in items
-        if config.option.layer not in (_ALL, _layer(item))
+        if config.option.layer not in (_ALL, _LONG if item in by_night else _layer(item))
         or zlib.crc32(item.nodeid.encode()) % parts != at - 1
     ]
     config.hook.pytest_deselected(items=left)
