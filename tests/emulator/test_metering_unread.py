@@ -31,6 +31,8 @@ PARTIAL = (
     "CLOSE f) * (f",
     "SET = f +",
     "NEXT , f = f * f",
+    "PRODUCT(a, b) (f = f /* of */ a b)",
+    "QUOTED(a) (f = '\"' == 3 ? f a : '\"')",
 )
 UNREAD = (
     "float (*g)(float, float, float) = __fmaf_rn; f = g(f, f, f);",

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from warploom.emulator.metering.macros import Repeats
+from warploom.source.masking import mask
 from warploom.source.syntax import SourceFile
 
 _BUILT_IN = frozenset(("x", "y", "z", "w", "warpSize"))
@@ -14,7 +15,7 @@ _DECLARING = ("for_range_loop", "enumerator", "lambda_capture_initializer", "pre
 """What names something beside declarations and declarators."""
 _OWN_SIGN = re.compile(rb"\boperator\s*[<>]")
 
-_DEFINED = re.compile(rb"^[ \t]*#[ \t]*define[ \t]+(\w+)(.*?)(?://.*|/\*.*)?$", re.MULTILINE)
+_DEFINED = re.compile(rb"^[ \t]*#[ \t]*define[ \t]+(\w+)(.*)$", re.MULTILINE)
 _NUMERIC = re.compile(rb"(?:[ \t()+*/%<>-]|\b\d[\w.]*+)++")
 _TYPE = rb"(?:size_t|ptrdiff_t|u?int\d+_t)"
 _OWN_TYPE = re.compile(
@@ -89,7 +90,7 @@ def names_of(tree: SourceFile) -> Known:
         frozenset(templates),
         bool(_OWN_SIGN.search(tree.text)),
         times,
-        numbers=_numbers_in(tree.text),
+        numbers=_numbers_in(mask(tree.text)),
     )
 
 

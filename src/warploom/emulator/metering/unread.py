@@ -19,7 +19,7 @@ _WORD = re.compile(r"[A-Za-z_]\w*")
 _MERE_WORDS = re.compile(r'[\w\s:"#.]*(?:\([\w\s,]*\)[\w\s]*)?')
 _VALUES = re.compile(r"\{[\s,{}]*(?:[-+]?\s*[\w.]+\s*(?:[,{}][\s,{}]*)?)*\}")
 _PLAIN = re.compile(r"[\w.\s]*")
-_TOKEN = re.compile(r'"(?:\\.|[^"\\])*"|\w+|\S')
+_TOKEN = re.compile(r"\w+|\S")
 _BEFORE_VALUES = frozenset(
     (
         "return", "case", "else", "sizeof", "throw", "do", "float", "double", "int", "unsigned",
@@ -61,7 +61,7 @@ def is_partial(macro: Macro, names: frozenset[str]) -> bool:
 def _joins_arguments(macro: Macro) -> bool:
     """Whether an argument stands beside a word: `a` and `*b` make a product of `x y`."""
     before = ""
-    for token in _TOKEN.findall(macro.replacement):
+    for token in _TOKEN.findall(mask(macro.replacement)):
         if token in macro.parameters:
             if before in (")", "]") or (_WORD.fullmatch(before) and before not in _BEFORE_VALUES):
                 return True
