@@ -32,7 +32,7 @@ PARTIAL = (
     "SET = f +",
     "NEXT , f = f * f",
     "PRODUCT(a, b) (f = f /* of */ a b)",
-    "QUOTED(a) (f = '\"' == 3 ? f a : '\"')",
+    "QUOTED(a, b) f = '\"'; a b; f = '\"'",
 )
 UNREAD = (
     "float (*g)(float, float, float) = __fmaf_rn; f = g(f, f, f);",
