@@ -3,6 +3,7 @@
 import argparse
 import os
 import signal
+import time
 import zlib
 from collections.abc import Iterable
 from pathlib import Path
@@ -62,6 +63,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "default where files or -k are given)",
     )
     parser.addoption(
+        "--minutes",
+        type=float,
+        help="what has not begun after so many minutes is skipped, and counted: for machines whose "
+        "speed varies and whose time is limited",
+    )
+    parser.addoption(
         "--part",
         type=_part,
         metavar="K/N",
@@ -76,7 +83,11 @@ def _part(text: str) -> tuple[int, int]:
     return int(at), int(parts)
 
 
+_BEGAN = pytest.StashKey[float]()
+
+
 def pytest_configure(config: pytest.Config) -> None:
+    config.stash[_BEGAN] = time.monotonic()
     if not config.option.layer:  # workers get the answer of who started them
         asked = config.args_source is pytest.Config.ArgsSource.ARGS or config.option.keyword
         config.option.layer = _ALL if asked else _QUICK
@@ -125,6 +136,15 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     config.hook.pytest_deselected(items=left)
     dropped = set(left)
     items[:] = [item for item in items if item not in dropped]
+    if config.option.minutes:
+        # What is left out is then of all folders.
+        items.sort(key=lambda item: zlib.crc32(str(item.path.name).encode()))
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    minutes = item.config.option.minutes
+    if minutes and time.monotonic() - item.config.stash[_BEGAN] > 60 * minutes:
+        pytest.skip(f"left out: the {minutes:g} minutes of --minutes were over")
 
 
 def pytest_terminal_summary(
