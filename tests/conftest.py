@@ -31,20 +31,18 @@ _BUILDING = frozenset(
 _QUICK_AMONG = frozenset(
     (
         "test_cascade", "test_codegen", "test_compare", "test_evolve_cli", "test_evolve_config",
-        "test_evolve_parts", "test_frees", "test_half_written",
-        "test_imports", "test_kept_check", "test_kept_forms",
-        "test_legality", "test_legality_classes", "test_legality_examples", "test_legality_free",
-        "test_metering", "test_metering_loops", "test_metering_unread", "test_nccl_host",
-        "test_resume", "test_rewrite", "test_runtime_headers", "test_search",
-        "test_tokens_and_scopes",
-        "test_transform_rule", "test_web_api", "test_web_damage", "test_workload",
+        "test_evolve_parts", "test_half_written", "test_imports", "test_kept_forms",
+        "test_legality", "test_legality_classes", "test_metering", "test_metering_loops",
+        "test_metering_unread", "test_nccl_host", "test_resume", "test_rewrite",
+        "test_runtime_headers", "test_search", "test_tokens_and_scopes", "test_web_api",
+        "test_web_damage", "test_workload",
     )
 )  # fmt: skip
 # Files of quick folders that take longer.
 _SLOW_AMONG = frozenset(
     (
-        "test_postgres", "test_check_written", "test_prelude_compiles", "test_python_examples",
-        "test_reading",
+        "test_check_written", "test_mutate", "test_postgres", "test_prelude_compiles",
+        "test_python_examples", "test_reading",
     )
 )  # fmt: skip
 # Of a family with more members than this CI runs every other one, by its name.
