@@ -57,7 +57,7 @@ def test_a_job_that_takes_too_long_fails_its_candidate_only(
 ) -> None:
     slow = replace(bench, evaluator=replace(EVALUATOR, stalls=frozenset({"unroll=2"})))
     result = slow.run(
-        "run", *SLURM, "jobs.retries=0", "jobs.timeout_s=10", "evolution.max_evaluations=6"
+        "run", *SLURM, "jobs.retries=0", "jobs.timeout_s=40", "evolution.max_evaluations=6"
     )
     assert result.failures["worker_timeout"] >= 1
     assert result.best.directives["unroll"] == "1"
