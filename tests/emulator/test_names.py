@@ -9,6 +9,7 @@ from warploom.emulator.ptx.translate import translate
 from warploom.emulator.rewriting.device_variables import find_variables, variable_edits
 from warploom.emulator.rewriting.kernel_pointers import kernel_names, pointer_edits
 from warploom.emulator.rewriting.names import name_edits
+from warploom.emulator.rewriting.unsupported import asm_edits
 from warploom.emulator.tokens import tokenize
 from warploom.source.edits import apply_edits
 
@@ -143,6 +144,53 @@ def test_a_template_may_come_from_macros():
 def test_what_a_word_of_a_template_stands_for_must_be_known(defined: str):
     with pytest.raises(UnknownInstructionError, match="within the template"):
         ptx(defined + 'asm("mov.u32 %0, %0;" OP : "+r"(x));')
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        r'"mov.u32 %0, 1; // so \12 mov.u32 %0, 0;"',
+        r'"mov.u32 %0, 1; // so \x0a mov.u32 %0, 0;"',
+        r'"mov.u32 %0, 1; // so \r\n mov.u32 %0, 0;"',
+        r'"mov.u32 %0, 1; \057/ so \n mov.u32 %0, 0;"',
+        'R"(mov.u32 %0, 1; // so\n mov.u32 %0, 0;)"',
+        '"mov.u32 %0, 1;" THEN',
+    ],
+)
+def test_a_template_says_what_nvcc_reads(text: str):
+    made = ptx(f'#define THEN "mov.u32 %0, 0;"\nasm({text} : "=r"(x));')
+    assert made.count("write(wl_a0, ") == 2
+
+
+@pytest.mark.parametrize(
+    ("before", "text"),
+    [
+        ("", '"mov.u32 %0, 1;" THEN'),
+        ('#define THEN(x) "mov.u32 %0, " #x ";"\n', '"mov.u32 %0, 1;" THEN(0)'),
+        ('#define THEN ""\n#undef THEN\n#define THEN "mov.u32 %0, 0;"\n', '"mov.u32 %0, 1;" THEN'),
+        ('#define THEN "" OTHER\n', '"mov.u32 %0, 1;" THEN'),
+        ("", r'"mov.u32 %0, 1; // so \r mov.u32 %0, 0;"'),
+        ("", r'"mov.u32 %0, 1; \0 mov.u32 %0, 0;"'),
+        ("", r'"mov.u32 %0, 1; // so \u000a mov.u32 %0, 0;"'),
+        ("", r'"mov.u32 %0, 1; // so \xfffa mov.u32 %0, 0;"'),
+    ],
+)
+def test_a_template_that_may_say_something_else_is_not_read(before: str, text: str):
+    with pytest.raises(UnknownInstructionError):
+        ptx(f'{before}asm({text} : "=r"(x));')
+
+
+def test_a_parameter_of_a_macro_is_not_the_macro_of_its_name():
+    text = b'#define THEN ""\n#define RUN(THEN) asm("mov.u32 %0, 1;" THEN : "=r"(x))\n'
+    stream = tokenize(text)
+    (edit,) = asm_edits(stream, "t", text_macros(stream, {}))
+    assert "THEN within the template" in edit.text
+
+
+def test_what_assembly_does_not_set_is_not_zero():
+    """The compiler fills what nobody sets; braces would make it zero."""
+    made = ptx('asm("{ .reg .u32 t; add.u32 %0, t, 1; }" : "=r"(x));')
+    assert "wl_r0;" in made and "wl_a0;" in made
 
 
 @given(st.text(alphabet='%01{}[];:.,@pradlstmov \\n"()+|_', max_size=60))

@@ -9,10 +9,14 @@ from warploom.emulator import RunOptions, build, find_topology, run
 
 PROGRAM = """
 #include <cuda_runtime.h>
+#include <mma.h>
 #include <mpi.h>
 #include <nccl.h>
 #include <pthread.h>
+#include <complex>
 #include <cstdio>
+#include <cstdlib>
+#include <cstring>
 #include <vector>
 constexpr int N = 1 << 16, kSmall = 1 << 10;
 __device__ float in_variable[N];
@@ -53,6 +57,24 @@ __global__ void hot(int apart) {
     atomicAdd(&tally[0], 1);
     atomicAdd(&tally[apart], 1);
   }
+}
+// A warp's tensor cores, and as many multiplications and additions by its lanes.
+using namespace nvcuda;
+__global__ void by_tensor_cores(float* out) {
+  wmma::fragment<wmma::matrix_a, 16, 16, 16, half, wmma::row_major> a;
+  wmma::fragment<wmma::matrix_b, 16, 16, 16, half, wmma::col_major> b;
+  wmma::fragment<wmma::accumulator, 16, 16, 16, float> sum;
+  wmma::fill_fragment(a, __float2half(1.0f));
+  wmma::fill_fragment(b, __float2half(1.0f));
+  wmma::fill_fragment(sum, 0.0f);
+  for (int i = 0; i < 64; i++) wmma::mma_sync(sum, a, b, sum);
+  wmma::store_matrix_sync(out, sum, 16, wmma::mem_row_major);
+}
+__global__ void by_lanes(float* out) {
+  float sums[4] = {};
+  for (int i = 0; i < 64; i++)
+    for (int k = 0; k < 128; k++) sums[k % 4] = sums[k % 4] * 0.5f + i;
+  out[threadIdx.x] = sums[0] + sums[1] + sums[2] + sums[3];
 }
 static std::vector<float> numbers(1 << 16, 1.0f);
 static float result = 0;
@@ -119,6 +141,53 @@ int main(int argc, char** argv) {
     pthread_create(&thread, nullptr, in_thread, nullptr);
     pthread_join(thread, nullptr);
   });
+  std::vector<float> here(1 << 16, 1.0f), there(1 << 16, 1.0f);
+  measure("nothing", [] {});
+  measure("multiplied", [&] {
+    for (std::size_t i = 0; i < here.size(); i++) there[i] *= here[i];
+  });
+  measure("reduced", [&] {
+    MPI_Reduce_local(here.data(), there.data(), 1 << 16, MPI_FLOAT, MPI_PROD);
+  });
+  measure("moved", [&] { std::memcpy(there.data(), here.data(), 4 << 16); });
+  measure("packed", [&] {
+    int at = 0;
+    MPI_Pack(here.data(), 1 << 16, MPI_FLOAT, there.data(), 4 << 16, &at, MPI_COMM_SELF);
+  });
+  measure("unpacked", [&] {
+    int at = 0;
+    MPI_Unpack(here.data(), 4 << 16, &at, there.data(), 1 << 16, MPI_FLOAT, MPI_COMM_SELF);
+  });
+  MPI_Datatype apart;
+  MPI_Type_vector(1 << 14, 1, 4, MPI_FLOAT, &apart);
+  MPI_Type_commit(&apart);
+  measure("packed_apart", [&] {
+    int at = 0;
+    MPI_Pack(here.data(), 1, apart, there.data(), 1 << 16, &at, MPI_COMM_SELF);
+  });
+  MPI_Type_free(&apart);
+  measure("divided", [&] {
+    long sum = 0;
+    for (int i = 1; i < 1 << 12; i++) sum += 1000003 / (long)(here[i] + i);
+    here[0] += sum % 2;
+  });
+  measure("by_ldiv", [&] {
+    long sum = 0;
+    for (int i = 1; i < 1 << 12; i++) sum += std::ldiv(1000003, (long)(here[i] + i)).quot;
+    here[0] += sum % 2;
+  });
+  measure("exp", [&] {
+    double sum = 0;
+    for (int i = 1; i < 1 << 12; i++) sum = std::exp(sum / i);
+    here[0] += sum > 1e9;
+  });
+  measure("complex_exp", [&] {
+    std::complex<double> sum;
+    for (int i = 1; i < 1 << 12; i++) sum = std::exp(sum / double(i));
+    here[0] += sum.real() > 1e9;
+  });
+  measure("tensor_cores", [=] { by_tensor_cores<<<1, 32>>>(out); });
+  measure("lanes", [=] { by_lanes<<<1, 32>>>(out); });
   measure("whole", [=] { ncclAllReduce(values, out, N, ncclFloat, ncclSum, comm, nullptr); });
   measure("parts", [=] {
     ncclGroupStart();
@@ -180,3 +249,30 @@ def test_collectives_of_a_group_share_the_links(times: Values):
 def test_no_address_hides_how_often_another_one_is_changed(times: Values):
     assert times["same"] > 1.5 * times["near"], times
     assert times["apart"] > 0.9 * times["near"], times
+
+
+def beside_nothing(times: Values, name: str) -> float:
+    return times[name] - times["nothing"]
+
+
+@pytest.mark.parametrize("name", ["packed", "unpacked"])
+def test_what_mpi_packs_costs_what_moving_it_does(times: Values, name: str):
+    moved = beside_nothing(times, "moved")
+    assert 0.8 < beside_nothing(times, name) / moved < 1.3, times
+    # Of elements that are apart, each.
+    assert beside_nothing(times, "packed_apart") > moved / 2, times
+
+
+def test_what_mpi_computes_by_itself_is_no_gift(times: Values):
+    """Libraries use vectors: it costs less than a plain loop, and not nothing."""
+    assert beside_nothing(times, "reduced") > beside_nothing(times, "multiplied") / 4, times
+
+
+@pytest.mark.parametrize(("call", "plain"), [("by_ldiv", "divided"), ("complex_exp", "exp")])
+def test_functions_of_the_c_library_cost_what_they_compute(times: Values, call: str, plain: str):
+    assert beside_nothing(times, call) > 0.8 * beside_nothing(times, plain), times
+
+
+def test_tensor_cores_do_not_wait_for_local_memory(times: Values):
+    """Each lane's share of their products is half of what a lane does by itself here."""
+    assert times["nothing"] < times["tensor_cores"] < 2 * times["lanes"], times

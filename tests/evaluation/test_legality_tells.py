@@ -38,6 +38,20 @@ ANSWERS = [
     "static auto ask() { return &cudaDeviceGetLimit; }",
     "__device__ inline bool must() { unsigned w; asm volatile(\"mov.u32 %0, %%warpid;\" : \"=r\"(w)); return w == threadIdx.x / 32; }",
 ]  # fmt: skip
+REGISTERS = [
+    r"""__device__ inline int f() { int v; asm volatile("mov.u32 %0, %%" "clock;" : "=r"(v)); return v; }""",
+    r"""__device__ inline int f() { int v; asm volatile("mov.u32 %0, %%cl\157ck;" : "=r"(v)); return v; }""",
+    r"""__device__ inline int f() { int v; asm volatile("mov.u32 %0, \45\45clock;" : "=r"(v)); return v; }""",
+    r"""__device__ inline int f() { int v; asm volatile("mov.u32 %0, \x25\x25smid;" : "=r"(v)); return v; }""",
+    r"""__device__ inline int f() { int v; asm volatile("mov.u32 %0, %%\u0063lock;" : "=r"(v)); return v; }""",
+    "#define READ(r) asm volatile(\"mov.u32 %0, %%\" #r \";\" : \"=r\"(v))\n__device__ inline int f() { int v; READ(clock); return v; }",
+]  # fmt: skip
+LEFT_OUT = [
+    "__nv_pure__ __device__ int f(volatile int* p) { while (*p == 0) {} return 0; }",
+    "__attribute__((pure)) __device__ int f(volatile int* p) { while (*p == 0) {} return 0; }",
+    "__attribute__((__const__)) __device__ int f(int* p) { *p = 1; return 0; }",
+    "[[gnu::pure]] __device__ int f(int* p) { *p = 1; return 0; }",
+]  # fmt: skip
 LINES = [
     "__device__ inline bool must() { return __LINE__ > 3; }",
     "#define HERE __LINE__\n__device__ inline bool must() { return HERE % 2; }",
@@ -55,6 +69,8 @@ HONEST = [
     "#define CHECK(x) check((x), #x)\nstatic void check(bool, const char*) {}\nstatic void f(float* p) { CHECK(cudaMalloc((void**)&p, 4) == cudaSuccess); CHECK(cudaMalloc(reinterpret_cast<void**>(&p), 4) == cudaSuccess); }",
     "#define TEXT(x) #x\nstatic const char* name() { return TEXT(work); }",
     "__device__ inline float f() { __shared__ float here[4]; decltype(here[0]) x = here[1]; return x + sizeof(here) / sizeof(here[0]); }",
+    r"""__device__ inline int f() { int v; asm volatile("{\n\t.reg .u32 t;\n\t" "mov.u32 t, %%laneid;\n\t" "mov.u32 %0, t;\n}" : "=r"(v)); return v; }""",
+    "__device__ inline __nv_bfloat16 f(float x) { return __float2bfloat16(x * 1.5f + 2e-3 + 0x1.8p3f + .5f + 1.f); }",
     "template <class T> __device__ decltype(auto) id(T& x) { return (x); }\n__device__ inline int f() { __shared__ int here; return id(here); }",
 ]  # fmt: skip
 
@@ -77,6 +93,16 @@ def test_a_name_of_the_programs_own_hides_no_call(text: str) -> None:
 @pytest.mark.parametrize("text", ANSWERS)
 def test_calls_that_answer_with_what_differs_from_machine_to_machine(text: str) -> None:
     assert "forbidden_call" in {kind for kind, _ in added(text)}
+
+
+@pytest.mark.parametrize("text", REGISTERS)
+def test_a_register_is_one_however_it_is_spelled(text: str) -> None:
+    assert "forbidden_call" in {kind for kind, _ in added(text)}
+
+
+@pytest.mark.parametrize("text", LEFT_OUT)
+def test_no_call_may_be_left_out_by_nvcc_only(text: str) -> None:
+    assert {kind for kind, _ in added(text)} & {"attribute", "reserved_name"}
 
 
 @pytest.mark.parametrize("text", LINES)

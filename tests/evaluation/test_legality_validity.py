@@ -20,6 +20,9 @@ ASKS = [
     "__device__ inline bool must() { bool here = !noexcept(__syncthreads()); return here; }",
     "__device__ inline bool must(int z) { long double one = z; return one + 1e-18 != one; }",
     "__device__ inline bool must(int z) { auto one = 1.0L + z; return one + 1e-18 != one; }",
+    "static bool must(int z) { auto one = 1.0q + z; return one + 1e-18 != one; }",
+    "static bool must(int z) { auto one = 1.0DD + z; return sizeof(one) == 8; }",
+    "static bool must(int z) { auto one = 1.0f16 + z; return sizeof(one) == 2; }",
     "__device__ inline bool must(int z) { double long one = z; return one + 1e-18 != one; }",
 ]  # fmt: skip
 MACHINES = [

@@ -2,6 +2,9 @@
 // functions"). Which element a lane holds is unspecified: here they go round the lanes, row by row.
 #pragma once
 
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
 #include <type_traits>
 
 #include "cuda_bf16.h"
@@ -78,24 +81,35 @@ std::size_t matrix_place(int i, unsigned ldm, bool by_rows) {
   return by_rows ? std::size_t{row} * ldm + column : std::size_t{column} * ldm + row;
 }
 
-// The whole matrix, of which each lane holds a part.
+// Elements of each lane that one exchange brings.
 template <class Fragment>
-WARPLOOM_UNCHECKED void matrix_gather(const Fragment& part,
-                                      typename Fragment::element_type* whole) {
-  constexpr int kEach = 8 / sizeof(part.x[0]);  // elements of one exchange
-  for (int first = 0; first < Fragment::num_elements; first += kEach) {
-    std::uint64_t in = 0, all[32];
-    const int rest = Fragment::num_elements - first, count = rest < kEach ? rest : kEach;
-    std::memcpy(&in, &part.x[first], static_cast<std::size_t>(count) * sizeof(part.x[0]));
-    warp_gather(~0u, in, all);
-    for (int lane = 0; lane < 32; lane++) {
-      for (int i = 0; i < count; i++) {
-        std::memcpy(&whole[(first + i) * 32 + lane],
-                    reinterpret_cast<const char*>(&all[lane]) + i * sizeof(part.x[0]),
-                    sizeof(part.x[0]));
-      }
+inline constexpr int kMatrixEach =
+    std::min<int>(8 / sizeof(typename Fragment::element_type), Fragment::num_elements);
+
+// Of the whole matrix what all lanes hold in `kMatrixEach` elements from `first` on. Arrays that
+// are no larger stay in registers, as far as modelled time can tell.
+template <class Fragment>
+WARPLOOM_UNCHECKED void matrix_gather(const Fragment& part, int first,
+                                      typename Fragment::element_type* some) {
+  constexpr std::size_t kBytes = sizeof(part.x[0]);
+  std::uint64_t in = 0, all[32];
+  std::memcpy(&in, &part.x[first], kMatrixEach<Fragment> * kBytes);
+  warp_gather(~0u, in, all);
+  for (int lane = 0; lane < 32; lane++) {
+    for (int i = 0; i < kMatrixEach<Fragment>; i++) {
+      std::memcpy(&some[i * 32 + lane], reinterpret_cast<const char*>(&all[lane]) + i * kBytes,
+                  kBytes);
     }
   }
+}
+
+// How many multiplications and additions tensor cores do in the time of one by the other cores
+// (H200, dense: 67, 494, 989 and 1979 of double, tf32, short floats and bytes; 67 of float).
+template <class _WT>
+constexpr int matrix_rate() {
+  if (std::is_same_v<_WT, double>) return 1;
+  if (std::is_same_v<_WT, nvcuda::wmma::precision::tf32>) return 8;
+  return std::is_integral_v<_WT> ? 32 : 16;
 }
 
 template <class _WT>
@@ -154,21 +168,33 @@ void mma_sync(fragment<accumulator, m, n, k, Sum>& d,
               const fragment<matrix_a, m, n, k, _WT, LayoutA>& a,
               const fragment<matrix_b, m, n, k, _WT, LayoutB>& b,
               const fragment<accumulator, m, n, k, Old>& c, bool = false) {
-  using Element = typename warploom::MatrixElement<_WT>::Type;
+  using A = fragment<matrix_a, m, n, k, _WT, LayoutA>;
+  using B = fragment<matrix_b, m, n, k, _WT, LayoutB>;
+  using Element = typename A::element_type;
   using Total = decltype(warploom::matrix_number(Element{}));
-  Element whole_a[m * k], whole_b[k * n];
-  warploom::matrix_gather(a, whole_a);
-  warploom::matrix_gather(b, whole_b);
-  // Sixteen times as fast as the other cores.
-  warploom::count_operations(m * n * k / 32 / 16);
-  for (int i = 0; i < d.num_elements; i++) {
-    const unsigned at = static_cast<unsigned>(i) * 32 + warploom::matrix_lane();
-    Total sum = static_cast<Total>(c.x[i]);
-    for (unsigned inner = 0; inner < k; inner++) {
-      sum += warploom::matrix_number(whole_a[at / n * k + inner]) *
-             warploom::matrix_number(whole_b[inner * n + at % n]);
+  constexpr int kOfA = warploom::kMatrixEach<A> * 32, kOfB = warploom::kMatrixEach<B> * 32;
+  static_assert(32 % n == 0 && kOfA % k == 0 && kOfB % n == 0);
+  warploom::count_operations(std::max(1, m * n * k / 32 / warploom::matrix_rate<_WT>()));
+  const int lane = static_cast<int>(warploom::matrix_lane());
+  Element column[k], some[std::max(kOfA, kOfB)];  // all of a lane's results are of one column
+  for (int first = 0; first < k * n; first += kOfB) {
+    warploom::matrix_gather(b, first / 32, some);
+    for (int inner = first / n; inner < (first + kOfB) / n; inner++) {
+      column[inner] = some[inner * n + lane % n - first];
     }
-    d.x[i] = static_cast<Sum>(sum);
+  }
+  for (int first = 0; first < m * k; first += kOfA) {
+    warploom::matrix_gather(a, first / 32, some);
+    for (int i = 0; i < d.num_elements; i++) {
+      const int row = (i * 32 + lane) / n;
+      if (row * k < first || row * k >= first + kOfA) continue;
+      Total sum = static_cast<Total>(c.x[i]);
+      for (int inner = 0; inner < k; inner++) {
+        sum += warploom::matrix_number(some[row * k + inner - first]) *
+               warploom::matrix_number(column[inner]);
+      }
+      d.x[i] = static_cast<Sum>(sum);
+    }
   }
 }
 

@@ -10,8 +10,9 @@ import re
 
 from tree_sitter import Node
 
-from warploom.emulator.ptx.template import LABEL, PREDICATE, instructions, literal
+from warploom.emulator.ptx.template import LABEL, PREDICATE, instructions
 from warploom.source.edits import decode
+from warploom.source.literals import value_of_literal
 from warploom.source.token_patterns import COMMENT
 
 DIVISION = 11
@@ -44,6 +45,17 @@ _TEXT = """
 1 hfloor hceil hrint htrunc h2floor h2ceil h2rint h2trunc
 1 plus minus multiplies negate bit_and bit_or bit_xor
 """
+_OF_HOSTS = """
+11 div ldiv lldiv imaxdiv __divdi3 __udivdi3
+23 __divti3 __udivti3 __modti3 __umodti3 __divmodti4 __udivmodti4
+2 __multi3 __powisf2 __powidf2 __powixf2
+4 __mulsc3 __muldc3 __mulxc3 __multc3
+22 __divsc3 __divdc3 __divxc3 __divtc3
+48 __addtf3 __subtf3 __multf3 __divtf3
+"""
+"""What compilers and the C library compute in functions of their own, where hosts call them."""
+_COMPLEX = "exp log log10 pow sqrt sin cos tan sinh cosh tanh asin acos atan asinh acosh atanh"
+"""Functions of complex numbers: `cexp`, `cexpf`, `cexpl`."""
 _SLOTS = {
     name: int(slots)
     for slots, *names in (line.split() for line in _TEXT.strip().splitlines())
@@ -97,7 +109,15 @@ def slots_of_call(function: str) -> int:
 
 def library_prices() -> str:
     """Return what calls of the C library cost, a line "symbol slots" for each, for the guard."""
-    return "".join(f"{name} {slots}\n" for name, slots in sorted(_SLOTS.items()))
+    prices = {
+        name: int(slots)
+        for slots, *names in (line.split() for line in _OF_HOSTS.strip().splitlines())
+        for name in names
+    }
+    for name in _COMPLEX.split():
+        prices |= {f"c{name}{ending}": 3 * _SLOTS[name] for ending in ("", "f", "l")}
+    prices |= {f"{name}l": slots for name, slots in _SLOTS.items() if f"{name}f" in _SLOTS}
+    return "".join(f"{name} {slots}\n" for name, slots in sorted((prices | _SLOTS).items()))
 
 
 # --- inline PTX
@@ -122,7 +142,8 @@ def slots_of_ptx(statement: Node) -> int:
         if node.type == "concatenated_string"
         for part in node.named_children
     ]
-    template = "".join(literal(decode(node.text or b"")) for node in texts)
+    # What has no value here is refused where it is translated.
+    template = "".join(value_of_literal(decode(node.text or b"")) or "" for node in texts)
     slots = 0
     for text in instructions(template):
         instruction = text.strip()

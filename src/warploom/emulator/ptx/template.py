@@ -6,13 +6,13 @@ from collections.abc import Iterable, Mapping
 from warploom.core.errors import WarploomError
 from warploom.emulator.tokens import Kind, Token, TokenStream
 from warploom.source.edits import decode
+from warploom.source.literals import value_of_literal
 
 Texts = Mapping[bytes, tuple[Token, ...] | None]
 """Macros that stand for text: the tokens of each; None where it is defined in two ways."""
 
-_ESCAPES = {"n": "\n", "t": "\t", "\\": "\\", '"': '"', "r": "\n", "v": " ", "f": " "}
+_TEXT = re.compile(r"[\t\n -~\x80-\U0010ffff]*")  # what else there is nvcc may read otherwise
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)  # of PTX, where lines are not spliced
-_RAW = re.compile(r'\w*R"([^()\\\s]*)\((.*)\)\1"', re.DOTALL)
 LABEL = re.compile(r"([A-Za-z_$%][\w$]*)\s*:(?!:)\s*(.*)", re.DOTALL)
 """A label and what follows it."""
 PREDICATE = re.compile(r"@(!?)\s*([%\w$]+)\s+(.*)", re.DOTALL)
@@ -62,11 +62,16 @@ def template_of(tokens: Iterable[Token], macros: Texts) -> str:
 
 
 def literal(token: str) -> str:
-    """Return the text that a string literal stands for."""
-    if found := _RAW.fullmatch(token):
-        return found[2]
-    inside = token.partition('"')[2].removesuffix('"')
-    return re.sub(r"\\(\r?\n|.)", lambda m: _ESCAPES.get(m[1], ""), inside, flags=re.DOTALL)
+    """Return the text that a string literal stands for: comments in it end where its lines do.
+
+    Raises:
+        UnknownInstructionError: it has escapes or characters that may be read otherwise.
+    """
+    value = value_of_literal(token)
+    text = None if value is None else value.replace("\r\n", "\n")
+    if text is None or not _TEXT.fullmatch(text):
+        raise UnknownInstructionError(f"the escapes in {token}")
+    return text
 
 
 def instructions(template: str) -> list[str]:

@@ -171,12 +171,14 @@ def asm_edits(stream: TokenStream, tag: str, macros: Texts) -> list[TextEdit]:
         closer = stream.closing(opener) if stream.is_at(opener, b"(") else None
         if closer is None:
             continue
-        template = _shown_text(stream, opener + 1, closer, macros)
+        hidden = stream.macro_parameters(at)  # what a use of the macro gives, whatever they are
+        known = {name: text for name, text in macros.items() if name not in hidden}
+        template = _shown_text(stream, opener + 1, closer, known)
         if not _PTX.search(template):
             continue
         end = stream.tokens[closer].end
         try:
-            text = translate(stream, opener, closer, macros)
+            text = translate(stream, opener, closer, known)
         except UnknownInstructionError as unknown:
             what = re.sub(r"\s+", " ", unknown.message).strip()
             text = refusal(f"inline PTX: {what[:60]}", f"asm_{tag}_{at}")

@@ -23,6 +23,7 @@ from warploom.evaluation.legality.region_rules import Frame, Refused
 from warploom.evaluation.legality.scopes import Declared
 from warploom.evaluation.legality.system_macros import system_macros
 from warploom.evaluation.legality.tokens import Token
+from warploom.source.literals import value_of_literal
 
 _CONTEXTUAL = words("final override import module defined")
 # What differs between the C++ of the emulator's compiler and that of nvcc, or names a type.
@@ -250,13 +251,17 @@ class NameRules:
                 start += 1
             group = self.tokens[start : self.own.match.get(start, start)]
             strings = [item for item in group if item.kind == "string"]
-            declared = " ".join(item.text for item in strings)
-            for item in strings:
-                for found in _REGISTER.finditer(item.text):
-                    name = found[1]
-                    local = re.search(rf"\.reg\b[^;]*%{name}\b", declared)
-                    if not (_REGISTERS_ALLOWED.match(name) or local or self._spelled(name)):
-                        yield _refused(item, f"%{name}", "tells the time or the machine")
+            values = [value_of_literal(item.text) for item in strings]
+            unread = next((i for i, v in zip(strings, values, strict=True) if v is None), None)
+            if unread is not None:
+                yield _refused(unread, f"an escape in {unread.text}", "is read as something else")
+            # What stands side by side is one text, in which a name may begin and end anywhere.
+            text = "".join(value or "" for value in values)
+            for name in dict.fromkeys(_REGISTER.findall(text)):
+                local = re.search(rf"\.reg\b[^;]*%{name}\b", text)
+                if not (_REGISTERS_ALLOWED.match(name) or local or self._spelled(name)):
+                    at = next((i for i in strings if f"%{name}" in i.text), strings[0])
+                    yield _refused(at, f"%{name}", "tells the time or the machine")
 
     def _spelled(self, register: str) -> bool:
         return register in self.frame.registers

@@ -63,7 +63,8 @@ FORBIDDEN_CALLS: dict[str, str] = {
 RESERVED_ALLOWED = re.compile(
     r"""__(?:
       global|device|host|shared|constant|managed|grid_constant|noinline|forceinline|inline
-    | restrict|launch_bounds|cluster_dims|align|maxnreg|nv_\w+|half\w*|bfloat16\w*|\w*2half\w*
+    | restrict|launch_bounds|cluster_dims|align|maxnreg|nv_(?!pure)\w+
+    | half\w*|bfloat16\w*|\w*2half\w*
     | syncthreads\w*|syncwarp|threadfence\w*|shfl\w*|(?:ballot|any|all)(?:_sync)?|activemask
     | match_\w+
     | reduce_\w+_sync|popc\w*|clz\w*|ffs\w*|fns|brev\w*|byte_perm|funnelshift_\w+
@@ -91,7 +92,7 @@ TELLING = words(
 ATTRIBUTES_ALLOWED = words(
     """
     aligned always_inline noinline unused maybe_unused nodiscard likely unlikely fallthrough
-    packed hot cold flatten pure const gnu nv_diag_suppress noreturn deprecated
+    packed hot cold flatten gnu nv_diag_suppress noreturn deprecated
     """
 )
 

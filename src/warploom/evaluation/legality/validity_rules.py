@@ -6,12 +6,16 @@ does not. A text that chooses its meaning by such an answer (SFINAE, `requires`,
 `noexcept`) can be one program here and another one on a GPU, so untrusted text may not ask.
 """
 
+import re
 from collections.abc import Iterator, Sequence
 
 from warploom.evaluation.legality.refusals import words
 from warploom.evaluation.legality.region_rules import Refused
 from warploom.evaluation.legality.tokens import Token
 
+_REAL = re.compile(
+    r"0[xX][0-9A-Fa-f'.]*[pP][+-]?[0-9']+|[0-9][0-9'.]*(?:[eE][+-]?[0-9']+)?|\.[0-9']+(?:[eE][+-]?[0-9']+)?"
+)
 _OPEN, _CLOSE = "([{", ")]}"
 _OPERANDS = frozenset({"sizeof", "alignof", "typeid", "__alignof__"})
 _TYPES = frozenset({"decltype", "typeof", "__typeof__", "__typeof", "typeof_unqual"})
@@ -96,8 +100,17 @@ def _long_double(tokens: Sequence[Token], at: int) -> Iterator[Refused]:
     token = tokens[at]
     after = tokens[at + 1].text if at + 1 < len(tokens) else ""
     pair = {token.text, after} == {"long", "double"}
-    number = token.kind == "number" and token.text[-1:] in "lL" and _is_real(token.text)
-    if pair or number:
+    ending = ""
+    if token.kind == "number" and _is_real(token.text):
+        ending = _REAL.sub("", token.text, count=1)
+    if ending and ending not in "fFlL" and not ending.startswith("_"):
+        yield Refused(
+            "forbidden_call",
+            f"{token.text} is a number that CUDA's device code has not, for its {ending}",
+            token.line,
+            hint="use double",
+        )
+    elif pair or ending in ("l", "L"):
         yield Refused(
             "forbidden_call",
             "long double is double in CUDA's device code, and more than that here",

@@ -6,6 +6,7 @@
 #include "host/process_heap.h"
 #include "machine/into_program.h"
 #include "mpi/mpi_objects.h"
+#include "timing/timing.h"
 
 namespace warploom::mpi {
 
@@ -26,6 +27,12 @@ UserOp& user_op(MPI_Op op, const char* what) {
   UserOp& found = g_user_ops[static_cast<std::size_t>(index)];
   require(!found.freed, what, "the operation has been freed");
   return found;
+}
+
+// What a call does by the host's own hands, with nobody else: to move bytes costs what `memcpy`
+// does, words that are loaded and stored.
+void work_on_host(std::size_t bytes, std::size_t operations = 0) {
+  g_host_work += (bytes + 7) / 8 + operations;
 }
 
 // Where a call packs or takes: `position` in a buffer of `room` bytes, `bytes` long.
@@ -104,6 +111,8 @@ int MPI_Reduce_local(const void* in, void* inout, int count, MPI_Datatype type, 
   check_aliasing({{in, bytes}}, {{inout, bytes}}, kName);
   Bytes total = read_buffer(in, bytes, kName);
   const Bytes second = read_buffer(inout, bytes, kName);
+  // Operations of the program's own have their price as they run.
+  work_on_host(3 * bytes, op < kUserOps ? static_cast<std::size_t>(count) : 0);
   combine(total, second, type, op, kName);
   total.origin.join(second.origin);
   write_buffer(place, inout, total.data(), total.size(), total.origin, kName);
@@ -138,6 +147,7 @@ int MPI_Pack(const void* in, int count, MPI_Datatype type, void* out, int out_by
   enter(comm, kName, type);
   check_room(out_bytes, position, packed(count, type, kName), kName);
   const Bytes data = gather_elements(in, count, type, kName);
+  work_on_host(2 * data.size());
   store_buffer(at(out, static_cast<std::size_t>(*position)), data.data(), data.size(), data.origin,
                kName);
   *position += static_cast<int>(data.size());
@@ -151,6 +161,7 @@ int MPI_Unpack(const void* in, int in_bytes, int* position, void* out, int count
   const std::size_t bytes = packed(count, type, kName);
   check_room(in_bytes, position, bytes, kName);
   const Bytes data = read_buffer(at(in, static_cast<std::size_t>(*position)), bytes, kName);
+  work_on_host(2 * bytes);
   scatter_elements(place, out, data, kName);
   *position += static_cast<int>(bytes);
   return MPI_SUCCESS;

@@ -1,7 +1,9 @@
 // Derived data types: which bytes of the program's memory an element has.
 #include <algorithm>
 
+#include "memory/sides.h"
 #include "mpi/mpi_objects.h"
+#include "timing/timing.h"
 
 namespace warploom::mpi {
 
@@ -138,10 +140,16 @@ std::string elements_of(MPI_Datatype type) {
                 built_in_bytes(type));
 }
 
+// Elements that are apart are picked up one by one, by the host where they lie on its side.
+static void note_pieces(const void* p, std::size_t pieces) {
+  if (!on_device_side(p)) g_host_work += 2 * pieces;
+}
+
 Bytes gather_elements(const void* p, int count, MPI_Datatype type, const char* what) {
   const Layout layout = layout_of(type);
   if (layout.dense()) return read_buffer(p, packed(count, type, what), what);
   Bytes all;
+  note_pieces(p, static_cast<std::size_t>(count) * layout.parts.size());
   for (int i = 0; i < count; i++) {
     for (const Part& part : layout.parts) {
       const auto offset = static_cast<std::size_t>(i * layout.extent + part.offset);
@@ -169,6 +177,7 @@ void scatter_elements(const Place& place, void* p, const Bytes& data, const char
   if (layout.dense()) return write_buffer(place, p, data.data(), data.size(), data.origin, what);
   std::size_t done = 0;
   for (int i = 0; done < data.size(); i++) {
+    note_pieces(p, layout.parts.size());
     for (const Part& part : layout.parts) {
       const std::size_t bytes = std::min(part.bytes, data.size() - done);
       const auto offset = static_cast<std::size_t>(i * layout.extent + part.offset);

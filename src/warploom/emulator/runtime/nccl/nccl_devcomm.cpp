@@ -284,7 +284,7 @@ ncclResult_t create_devcomm(ncclComm_t comm, const DevCommRequest& request, DevC
          if ((*meeting)->arrived == c->clique->size) pair_up(c, **meeting);
        },
        [c, creation, meeting]() -> ncclResult_t {  // the partners read what was brought
-         await_meeting(c, **meeting);
+         await_priced_meeting(c, **meeting);
          return ncclSuccess;
        }});
 }

@@ -153,6 +153,9 @@ ncclResult_t run_host_task(HostTask task);
 std::shared_ptr<HostMeeting> post_meeting(ncclComm* comm, const char* what, std::string details,
                                           void* argument);
 void await_meeting(ncclComm* comm, HostMeeting& meeting);
+// As above, for windows and device communicators. Programs could make them wherever they wait for
+// each other: what is not set-up takes a call of NCCL's and a meeting, more than a barrier of MPI.
+void await_priced_meeting(ncclComm* comm, HostMeeting& meeting);
 int compute_lsa_size(const std::vector<ncclComm*>& members);
 ncclComm* join_clique(Clique* clique, int rank, int device, ncclComm* comm);
 Clique* new_clique(int size);

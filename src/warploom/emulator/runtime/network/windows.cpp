@@ -357,7 +357,7 @@ ncclResult_t ncclCommWindowRegister(ncclComm_t comm, void* buffer, std::size_t b
                           if ((*meeting)->arrived == c->clique->size) pair_windows(c, **meeting);
                         },
                         [=]() -> ncclResult_t {
-                          await_meeting(c, **meeting);
+                          await_priced_meeting(c, **meeting);
                           *out = window;
                           return ncclSuccess;
                         }});

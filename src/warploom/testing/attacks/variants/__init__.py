@@ -21,6 +21,7 @@ from warploom.testing.attacks.variants import (
     tells,
     text,
     unordered,
+    unread,
     windows,
 )
 
@@ -43,6 +44,7 @@ VARIANTS: tuple[Attack, ...] = (
     *returned.VARIANTS,
     *frames.VARIANTS,
     *unordered.VARIANTS,
+    *unread.VARIANTS,
     *kept_in_kinds.VARIANTS,
     *regions.VARIANTS,
 )
