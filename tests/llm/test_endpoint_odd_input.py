@@ -154,7 +154,7 @@ def test_a_connection_that_is_kept_open_ends_with_its_session(tmp_path: Path) ->
 
 
 def test_a_call_that_waits_when_its_session_ends_is_not_made(tmp_path: Path) -> None:
-    slow = Reply("x", input_tokens=10, output_tokens=5, delay=1.0)
+    slow = Reply("x", input_tokens=10, output_tokens=5, delay=4.0)
     codes: list[int] = []
     with (
         LoopbackServer(lambda _: slow) as server,
