@@ -24,7 +24,6 @@ _C_HEADERS = {
     "nccl.h",
     "vector_types.h",
 }
-_KNOWS_PATTERNS = 12  # the first g++ that fills what nobody sets
 _C = ("-x", "c", "-std=gnu17", "-Werror=implicit-function-declaration")
 _CPP = ("-x", "c++", "-std=c++20")
 _ARCHITECTURE = "__CUDA_ARCH__"
@@ -95,9 +94,6 @@ def hook_flags(compiler: Compiler) -> list[str]:
         if compiler.family == "gcc"
         else []
     )
-    # What nobody sets would be zero here mostly, and is anything on a GPU.
-    if compiler.family != "gcc" or compiler.version >= _KNOWS_PATTERNS:
-        special.append("-ftrivial-auto-var-init=pattern")
     # Where a thread's variables lie is asked by a call, for __tls_get_addr of process/threads.cpp.
     if compiler.family == "gcc" and platform.machine() == "aarch64":
         special.append("-mtls-dialect=trad")
