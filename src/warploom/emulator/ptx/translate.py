@@ -102,7 +102,7 @@ class _Block:
             for name in found:
                 variable = f"wl_r{len(self.locals)}"
                 self.locals[name] = variable
-                self.declared.append(f"[[maybe_unused]] {_TYPES[kind]} {variable};")
+                self.declared.append(f"[[maybe_unused]] {_TYPES[kind]} {variable}{{}};")
 
     def label(self, name: str) -> str:
         """Return the C++ label that stands for a label."""
@@ -221,7 +221,7 @@ def translate(stream: TokenStream, opener: int, closer: int, macros: Texts) -> s
         value = f"::warploom::ptx::input<{operand.register}>({operand.expression})"
         known = number >= len(outputs) or operand.constraint.startswith("+")
         block.lines.append(
-            f"[[maybe_unused]] {operand.register} wl_a{number}{f' = {value}' if known else ''};"
+            f"[[maybe_unused]] {operand.register} wl_a{number}{f' = {value}' if known else '{}'};"
         )
     for text in instructions(template):
         block.add(text)

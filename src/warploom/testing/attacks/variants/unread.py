@@ -23,8 +23,10 @@ _ASSEMBLY: dict[str, tuple[str, str]] = {
     "hex_line": ("", r'"mov.u32 %0, 1; // so \x0a mov.u32 %0, 0;"'),
     "carriage_return": ("", r'"mov.u32 %0, 1; // so \r mov.u32 %0, 0;"'),
     "raw_line": ("", 'R"(mov.u32 %0, 1; // so\n mov.u32 %0, 0;)"'),
-    "register": ("", '"{ .reg .u32 t; add.u32 %0, t, 1; }"'),
-    "output": ("", '"{ .reg .pred p; setp.ne.u32 p, 1, 1; @p mov.u32 %0, 0; add.u32 %0, %0, 1; }"'),
+}
+_UNSET_IN_ASSEMBLY = {
+    "register": '"{ .reg .u32 t; add.u32 %0, t, 1; }"',
+    "output": '"{ .reg .pred p; setp.ne.u32 p, 1, 1; @p mov.u32 %0, 0; add.u32 %0, %0, 1; }"',
 }
 _CLOCKS = {
     "beside": '"mov.u32 %0, %%cl" "ock;"',
@@ -62,10 +64,6 @@ def _pure(words: str) -> Edit:
     )
 
 
-_KNOWN = (
-    "__device__ inline bool must(int n) { unsigned v; for (int i = 0; i < n; ++i) v |= 0;\n"
-    "  return v == 0xfefefefe; }"
-)
 _ORDERED = (
     "__device__ inline int first(int one, int) { return one; }\n"
     "__device__ inline bool must() { int n = 0; auto next = [&] { return ++n; };\n"
@@ -73,11 +71,14 @@ _ORDERED = (
 )
 
 VARIANTS: tuple[Attack, ...] = (
-    made("unset_known", "values nobody set", no_wait(_KNOWN, "must(peer >> 20)"), (REGIONS,), OPEN),
     made("tell_argument_order", "emulator from GPU", no_wait(_ORDERED, "must()"), (REGIONS,), OPEN),
     *(
         made(f"unread_asm_{name}", "text before the preprocessor", _must(assembly, before))
         for name, (before, assembly) in _ASSEMBLY.items()
+    ),
+    *(
+        made(f"unset_{name}", "values nobody set", _must(assembly), (REGIONS,), OPEN)
+        for name, assembly in _UNSET_IN_ASSEMBLY.items()
     ),
     *(
         made(
@@ -87,7 +88,10 @@ VARIANTS: tuple[Attack, ...] = (
         )
         for name, assembly in _CLOCKS.items()
     ),
-    *(made(f"unset_{name}", "values nobody set", _unset(loop)) for name, loop in _SUMS.items()),
+    *(
+        made(f"unset_{name}", "values nobody set", _unset(loop), (REGIONS,), OPEN)
+        for name, loop in _SUMS.items()
+    ),
     *(
         made(f"unread_{name}", "own no_sanitize", _pure(words))
         for name, words in {
