@@ -5,6 +5,7 @@ from pathlib import Path
 
 import warploom
 from warploom.workload.outputs import Output
+from warploom.workload.run_shape import RunShape
 
 PROGRAM = """
 #include <cuda_runtime.h>
@@ -46,7 +47,7 @@ def main() -> None:
             name="scale",
             root=program.parent,
             program=program,
-            ranks=1,
+            shape=RunShape(ranks=1),
             args=("{seed}",),
             outputs=(Output.with_defaults("data", "float32"),),
         )
