@@ -91,8 +91,12 @@ def pytest_configure(config: pytest.Config) -> None:
         config.option.layer = _ALL if asked else _QUICK
 
 
+def _folder(item: pytest.Item) -> str:
+    return item.path.relative_to(Path(__file__).parent).parts[0]
+
+
 def _layer(item: pytest.Item) -> str:
-    folder = item.path.relative_to(Path(__file__).parent).parts[0]
+    folder = _folder(item)
     if folder == _ASKED_FOR:
         return _ASKED_FOR
     if item.get_closest_marker(_LONG):
@@ -102,17 +106,12 @@ def _layer(item: pytest.Item) -> str:
     return _SLOW if folder in _BUILDING and item.path.stem not in _QUICK_AMONG else _QUICK
 
 
-def _family(item: pytest.Item) -> str:
-    return item.nodeid.partition("[")[0]
-
-
 def _every_other(items: Iterable[pytest.Item]) -> set[pytest.Item]:
     """Return the members of large families of the slow layer that are left to a night."""
     families: dict[str, list[pytest.Item]] = {}
     for item in items:
-        folder = item.path.relative_to(Path(__file__).parent).parts[0]
-        if folder not in _WHOLE_FAMILIES and _layer(item) == _SLOW:
-            families.setdefault(_family(item), []).append(item)
+        if _folder(item) not in _WHOLE_FAMILIES and _layer(item) == _SLOW:
+            families.setdefault(item.nodeid.partition("[")[0], []).append(item)
     return {
         item
         for family in families.values()
@@ -136,7 +135,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     items[:] = [item for item in items if item not in dropped]
     if config.option.minutes:
         # What is left out is then of all folders.
-        items.sort(key=lambda item: zlib.crc32(str(item.path.name).encode()))
+        items.sort(key=lambda item: zlib.crc32(item.path.name.encode()))
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

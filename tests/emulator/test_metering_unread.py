@@ -31,7 +31,7 @@ PARTIAL = (
     "CLOSE f) * (f",
     "SET = f +",
     "NEXT , f = f * f",
-    "PRODUCT(a, b) (f = f /* of */ a b)",
+    "PRODUCT(a, b) a /* by */ b",
     "QUOTED(a, b) f = '\"'; a b; f = '\"'",
 )
 UNREAD = (

@@ -56,11 +56,15 @@ _OF_HOSTS = """
 """What compilers and the C library compute in functions of their own, where hosts call them."""
 _COMPLEX = "exp log log10 pow sqrt sin cos tan sinh cosh tanh asin acos atan asinh acosh atanh"
 """Functions of complex numbers: `cexp`, `cexpf`, `cexpl`."""
-_SLOTS = {
-    name: int(slots)
-    for slots, *names in (line.split() for line in _TEXT.strip().splitlines())
-    for name in names
-}
+
+
+def _table(text: str) -> dict[str, int]:
+    """Return the slots of each name, from lines "slots name name ..."."""
+    rows = (line.split() for line in text.strip().splitlines())
+    return {name: int(slots) for slots, *names in rows for name in names}
+
+
+_SLOTS = _table(_TEXT)
 
 _INTRINSIC = re.compile(r"__[A-Za-z]\w*")
 # What is priced as an access or a meeting of threads, and what is no instruction.
@@ -109,11 +113,7 @@ def slots_of_call(function: str) -> int:
 
 def library_prices() -> str:
     """Return what calls of the C library cost, a line "symbol slots" for each, for the guard."""
-    prices = {
-        name: int(slots)
-        for slots, *names in (line.split() for line in _OF_HOSTS.strip().splitlines())
-        for name in names
-    }
+    prices = _table(_OF_HOSTS)
     for name in _COMPLEX.split():
         prices |= {f"c{name}{ending}": 3 * _SLOTS[name] for ending in ("", "f", "l")}
     prices |= {f"{name}l": slots for name, slots in _SLOTS.items() if f"{name}f" in _SLOTS}
