@@ -36,7 +36,7 @@ class ElementWriter:
 
     def make(self) -> Kernel:
         """Return the kernel."""
-        draft, threads = self.draft, self.draft.tuning.threads
+        draft, threads = self.draft, self.draft.tuning.element_threads
         single = self._single()
         count = product(self.root.sizes)
         wide = self._wide()
@@ -75,7 +75,7 @@ class ElementWriter:
         return [*lines, *scope.lines, *stores]
 
     def _tile(self, wide: Wide) -> int:
-        return self.draft.tuning.threads * self.draft.tuning.turns * wide.width
+        return self.draft.tuning.element_threads * self.draft.tuning.turns * wide.width
 
     def _wide(self) -> Wide | None:
         """Return how wide groups are; None where neighbors are nowhere loaded as one."""
@@ -101,7 +101,8 @@ class ElementWriter:
 
     def _tiles(self, wide: Wide) -> list[str]:
         """Return the loop over whole tiles of a block."""
-        threads, turns, tile = self.draft.tuning.threads, self.draft.tuning.turns, self._tile(wide)
+        tuning, tile = self.draft.tuning, self._tile(wide)
+        threads, turns = tuning.element_threads, tuning.turns
         return [
             wide.test,
             f"// {turns} x {wide.width} neighbors of each thread are under way at once.",

@@ -31,6 +31,8 @@ from warploom.synthesis.codegen.wholes import WholeWriter
 
 _ROWS = ["for (long long row = blockIdx.x; row < rows; row += gridDim.x) {"]
 _EACH = 2  # groups of a row for each thread of its block, before that has as many as it may
+MOST_ROW_THREADS = 512
+"""Of a block, for rows that are few or read again."""
 
 
 @dataclass(slots=True)
@@ -150,15 +152,26 @@ class KernelMaker(KernelDraft):
             self.helpers |= HELPERS
             lines.append(wide.test)
             width = wide.width
-        text = self.kernel(values, self.tuning.row_threads, [
+        most = self.tuning.row_threads
+        text = self.kernel(values, max(most, MOST_ROW_THREADS), [
             *lines,
             *_ROWS,
             *indented([*split("row", [r[0] for r in rows], [r[1] for r in rows]),
                         *writer.lines, *ending]),
             "}",
         ])  # fmt: skip
-        threads = f"threads_for({writer.longest}, {_EACH * width}, {self.tuning.row_threads})"
+        again = self._again(writer, values) if len(writer.shared) + bool(inner) > 1 else "0"
+        threads = f"threads_for({writer.longest}, {_EACH * width}, {most}, {again}, {count})"
         return self.done("rows", text, values, count, f"blocks_for({count}, 1)", threads)
+
+    def _again(self, writer: RowWriter, values: Values) -> str:
+        """Return the bytes of a row of what is read in several loops, as a C expression."""
+        reads = [
+            (sum(size != "1" for size in node.sizes), ctypes_of.BYTES[node.dtype])
+            for node in values.reads.values()
+        ]
+        most = max((count for count, _ in reads), default=0)
+        return f"{writer.longest} * {sum(size for count, size in reads if count == most)}"
 
     def _row_ending(
         self, writer: RowWriter, values: Values, inner: list[tuple[str, str]]

@@ -15,13 +15,16 @@ class TuningParameters:
     """Launch shapes and tiles.
 
     Neighbors of `vector_bytes` are moved as one, and a thread has `turns` such groups of each
-    tensor under way. `threads` of a block for elements and scans, `row_threads` the most for a row
-    that is reduced; a block of a matrix product makes `tile_m` x `tile_n`, in steps of `tile_k`,
-    each thread `thread_m` x `thread_n` of it.
+    tensor under way. A block has `element_threads` for elements, `row_threads` at most for each of
+    many rows that are reduced and read once, and `threads` else (scans, columns, whole tensors). A
+    block of a matrix product makes `tile_m` x `tile_n`, in steps of `tile_k`, each thread
+    `thread_m` x `thread_n` of it. The defaults are those that were fastest on an H200
+    (docs/synthesize.md).
     """
 
     threads: int = 256
-    row_threads: int = 512
+    element_threads: int = 128
+    row_threads: int = 128
     vector_bytes: int = 16
     turns: int = 2
     tile_m: int = 64
@@ -31,7 +34,7 @@ class TuningParameters:
     thread_n: int = 4
 
     def __post_init__(self) -> None:
-        for name in ("threads", "row_threads"):
+        for name in ("threads", "element_threads", "row_threads"):
             value = getattr(self, name)
             if not _WARP <= value <= _MOST_THREADS or value % _WARP:
                 raise BadInputError(f"{name} must be a multiple of 32 up to 1024, got {value}")

@@ -49,7 +49,7 @@ class TurnedWriter:
     def __init__(self, draft: KernelDraft) -> None:
         self.draft = draft
         self.names, self.sizes = draft.real()
-        threads = draft.tuning.threads
+        threads = draft.tuning.element_threads
         self.threads = threads if _SIDE % (threads // _SIDE) == 0 else _THREADS
 
     def make(self) -> Kernel | None:

@@ -101,6 +101,9 @@ unsigned long long harness_used() {
   cudaMemPool_t pool;
   unsigned long long used = 0;
   cudaDeviceGetDefaultMemPool(&pool, 0);
+  // As between the calls of a program that does not wait after each: freed memory stays mapped.
+  unsigned long long kept = ~0ULL;
+  cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &kept);
   cudaMemPoolGetAttribute(pool, cudaMemPoolAttrUsedMemCurrent, &used);
   return used;
 }

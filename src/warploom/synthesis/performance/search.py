@@ -7,10 +7,11 @@ from dataclasses import replace
 from warploom.synthesis.codegen import Generated, TuningParameters
 
 _CHOICES: dict[str, dict[str, tuple[int, ...]]] = {
-    "elements": {"threads": (128, 256, 512), "vector_bytes": (4, 8, 16), "turns": (1, 2, 4)},
+    "elements": {"element_threads": (64, 128, 256, 512), "vector_bytes": (4, 8, 16),
+                 "turns": (1, 2, 4)},
     "scan": {"threads": (128, 256, 512)},
     "columns": {"threads": (128, 256, 512), "vector_bytes": (4, 8, 16), "turns": (1, 2, 4)},
-    "rows": {"row_threads": (64, 128, 256, 512, 1024), "vector_bytes": (4, 8, 16),
+    "rows": {"row_threads": (64, 128, 256, 512), "vector_bytes": (4, 8, 16),
              "turns": (1, 2, 4)},
     "product": {"tile_k": (8, 16, 32), "tile_m": (32, 64, 128), "tile_n": (32, 64)},
 }  # fmt: skip
