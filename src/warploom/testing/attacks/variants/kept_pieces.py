@@ -55,7 +55,7 @@ _FORMS: dict[str, Edit] = {
     "in_halves": then(
         _CALLS,
         _told("int part", "calls < 3 ? calls % 2 : 2", "blockIdx.x % 2 == part || part == 2"),
-        swap((PIPELINE, f"  if (calls == 1)\n    assign_slots<<<layer.experts, 32, 0, stream>>>("
+        swap((PIPELINE, "  if (calls == 1)\n    assign_slots<<<layer.experts, 32, 0, stream>>>("
               "layer.expert, layer.slot, layer.send_count, layer.capacity, 0);\n" + PIPELINE)),
     ),
 }  # fmt: skip
