@@ -3,6 +3,10 @@
 The whole suite is a command (docs/security.md): it takes minutes.
 """
 
+import signal
+import subprocess
+import sys
+import time
 from dataclasses import replace as replaced
 from pathlib import Path
 
@@ -188,3 +192,25 @@ def test_the_access_test_finds_races_and_accuses_no_twin() -> None:
 def test_the_access_test_has_as_many_forms_as_it_says() -> None:
     assert len(FORMS) + 2 * len(SCALARS) >= 60
     assert len({form.name for form in FORMS}) == len(FORMS)
+
+
+def test_an_interrupted_player_says_how_to_go_on(tmp_path: Path) -> None:
+    log = tmp_path / "plays.jsonl"
+    command = [sys.executable, "-m", "warploom.testing.attacks", "--only", "m2_b00_nowait"]
+    with subprocess.Popen(
+        [*command, "--mode", "eval-framed", "--log", str(log)],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # as in a terminal
+    ) as player:  # fmt: skip
+        until = time.monotonic() + 60
+        while not log.exists() and time.monotonic() < until:
+            time.sleep(0.05)
+        time.sleep(1)
+        player.send_signal(signal.SIGINT)
+        output, said = player.communicate(timeout=60)
+    assert (player.returncode, output) == (130, "")
+    assert (
+        said
+        == f"interrupted; the same command goes on where it was: {log} holds the plays so far\n"
+    )
+    assert log.read_text() == ""  # what was cut off counts for nothing

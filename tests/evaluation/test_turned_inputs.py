@@ -124,3 +124,91 @@ def test_results_that_come_back_by_value_are_of_earlier_inputs(
 def test_who_computes_anew_goes_by_the_new_inputs(workload: Workload, how: str) -> None:
     result = judge(workload, HONEST[how])
     assert result.passed, result.findings
+
+
+# A router's choices decide where rows go; the places can be made of them once, and kept.
+ROUTED = (
+    TEXT.replace(
+        "int main(",
+        """\
+__global__ void place(const int* to, int* at, int n) {
+  int i = threadIdx.x;
+  if (i < n) at[to[i]] = i;
+}
+__global__ void route(const float* in, const int* at, float* out, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) out[i] = 2.0f * in[i / kCount * kCount + at[i % kCount]];
+}
+
+int main(""",
+        1,
+    )
+    .replace(
+        "  cudaEvent_t start, stop;\n",
+        """\
+  std::vector<int> choice(kCount);
+  for (int i = 0; i < kCount; i++) choice[i] = (i * 29 + seed % 61) % kCount;
+  int *to, *at;
+  cudaMalloc(&to, kCount * sizeof(int));
+  cudaMalloc(&at, kCount * sizeof(int));
+  cudaMemcpy(to, choice.data(), kCount * sizeof(int), cudaMemcpyHostToDevice);
+  cudaEvent_t start, stop;
+""",
+    )
+    .replace(
+        KERNEL,
+        "    place<<<1, kCount, 0, stream>>>(to, at, kCount);\n"
+        "    route<<<(all + 31) / 32, 32, 0, stream>>>(gathered, at, out, all);\n",
+    )
+)
+PLACE = "    place<<<1, kCount, 0, stream>>>(to, at, kCount);\n"
+PLACED_ONCE = {
+    "first": f"    if (iteration == 0)\n{PLACE}",
+    "but_one": PLACE.replace("at, kCount)", "at, iteration == 0 ? kCount : 1)"),
+    "empty": PLACE.replace("at, kCount)", "at, iteration == 0 ? kCount : 0)"),
+}
+PLACED_ANEW = {
+    "as_it_is": PLACE,
+    "of_a_copy": "    static int* copy = nullptr;\n"
+    "    if (!copy) {\n      cudaMalloc(&copy, kCount * sizeof(int));\n"
+    "      cudaMemcpyAsync(copy, to, kCount * sizeof(int), cudaMemcpyDeviceToDevice, stream);\n"
+    f"    }}\n{PLACE.replace('(to,', '(copy,')}",
+    "of_an_upload": "    cudaMemcpyAsync(to, choice.data(), kCount * sizeof(int),"
+    f" cudaMemcpyHostToDevice, stream);\n{PLACE}",
+}
+# The same choices upload as what no reference's array is: nothing is asked then.
+AS_BYTES = (
+    ROUTED.replace("const int* to, int* at", "const unsigned char* to, int* at")
+    .replace("std::vector<int> choice", "std::vector<unsigned char> choice")
+    .replace("  int *to, *at;", "  unsigned char* to;\n  int* at;")
+    .replace("&to, kCount * sizeof(int)", "&to, kCount")
+    .replace("choice.data(), kCount * sizeof(int)", "choice.data(), kCount")
+)
+
+
+@pytest.fixture(scope="module")
+def routed(tmp_path_factory: pytest.TempPathFactory) -> Workload:
+    path = tmp_path_factory.mktemp("routed") / "base.cu"
+    path.write_text(ROUTED.replace("iteration < 3", "iteration < 4"))
+    made = Workload.from_program(path, ranks=2, args=("{seed}",), seeds=1)
+    return replace(made, outputs=(Output("out", "float32", 1e-5),))
+
+
+@pytest.mark.parametrize("how", PLACED_ONCE)
+def test_what_was_made_of_integers_once_is_of_earlier_inputs(routed: Workload, how: str) -> None:
+    result = judge(routed, ROUTED.replace(PLACE, PLACED_ONCE[how]))
+    assert not result.passed
+    assert any("inputs change between iterations" in f.finding.message for f in result.findings), (
+        result.findings
+    )
+
+
+@pytest.mark.parametrize("how", PLACED_ANEW)
+def test_what_is_made_of_integers_anew_goes_by_the_new_ones(routed: Workload, how: str) -> None:
+    result = judge(routed, ROUTED.replace(PLACE, PLACED_ANEW[how]))
+    assert result.passed, result.findings
+
+
+def test_integers_in_another_form_are_not_asked_for(routed: Workload) -> None:
+    result = judge(routed, AS_BYTES)
+    assert result.passed, result.findings

@@ -81,6 +81,8 @@ class Held:
     `ruleset` is a descriptor of a Landlock ruleset and `filter` a seccomp program, which the
     command starts under, without privileges. `folder` is where it writes, at most `disk_mb` MiB.
     `data_mb` bounds what each of its processes can have as writable memory of its own, MiB.
+    `beside` is how many commands may begin beside it: the kernel counts the processes and threads
+    of a user, and theirs are none of its own.
     """
 
     ruleset: int | None = None
@@ -88,6 +90,7 @@ class Held:
     folder: Path | None = None
     disk_mb: int = 0
     data_mb: int = 0
+    beside: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,10 +146,10 @@ def default_environment() -> dict[str, str]:
     return {"PATH": os.defpath, "LC_ALL": "C.UTF-8", **found}
 
 
-def _process_limit() -> int:
+def _process_limit(beside: int) -> int:
     """Return a limit for RLIMIT_NPROC, which counts every thread of the user, not only ours."""
     tasks = Path("/proc/loadavg").read_text().split()[3].partition("/")[2]
-    return int(tasks) + MAX_PROCESSES
+    return int(tasks) + MAX_PROCESSES * (1 + beside)
 
 
 class _Disk:
@@ -309,7 +312,7 @@ def _supervised(
 ) -> list[str]:
     """Return the command line of the supervisor around `command`."""
     descriptors = ",".join(f"{ours}:{theirs}" for theirs, ours in passed.items())
-    limits = [str(file_mb * _MIB), str(_process_limit()), str(held.data_mb * _MIB)]
+    limits = [str(file_mb * _MIB), str(_process_limit(held.beside)), str(held.data_mb * _MIB)]
     ruleset = "" if held.ruleset is None else str(held.ruleset)
     return [
         *_supervisor(),

@@ -7,13 +7,18 @@ iterations, wherever they lie in memory that devices see (behavior/turned_inputs
 in both programs. What the trusted program computes from then on, a candidate must compute as well,
 at each of the moments at which it did before.
 
+Words of integers (indices, choices of a router) say nothing by themselves, so that arrays of them
+turn as a whole, by quarters (behavior/turned_arrays.h). A program may take such an array for more
+than data: then the trusted program itself fails, or uses what it did not compute, and nothing is
+asked. Nor is it of a candidate that uploads its integers in another form.
+
 This asks nothing that other inputs would not ask. It needs a reference whose iterations depend on
 nothing but what was uploaded, which altered memory has shown by then (iterations.py).
 """
 
 from dataclasses import dataclass, replace
 
-from warploom.core.records import RunSpec
+from warploom.core.records import RunSpec, Verdict
 from warploom.emulator import EmulatorRun, Spoil
 from warploom.evaluation.compare.differential import differing
 from warploom.evaluation.compare.outputs import Key
@@ -36,21 +41,65 @@ class Kinds:
     candidate: tuple[Spoil, EmulatorRun]
     steady: bool = False
 
+    @property
+    def before(self) -> str:
+        """How it is said that inputs change before the first stop as well."""
+        return "+" if self.steady else ""
+
 
 def outdated(spoiler: Spoiler, kinds: Kinds) -> str:
     """Say which results are not those of the inputs that were there; "" if all are."""
-    spec, (own, expected), (how, run) = kinds.spec, kinds.reference, kinds.candidate
-    what = [f"{spoiler.layout()}:none"]
-    before = "+" if kinds.steady else ""
-    share = max(1, spoiler.words_uploaded(spec.seed) // _WORDS)
-    turned = replace(own, only_counts=True, turns=f"{before}/{share}")
-    [theirs] = spoiler.run_reference([spec], what, turned)
-    base = spoiler.reference.samples[spec.seed]
+    share = max(1, spoiler.words_uploaded(kinds.spec.seed) // _WORDS)
+    numbers = _reference(spoiler, kinds, f"/{share}")
+    message = _otherwise(spoiler, kinds, numbers, "=")
+    if message or not numbers.stats.get("arrays"):
+        return message
+    arrays = _reference(spoiler, kinds, "~")
+    if not _goes_by_data(spoiler, kinds, arrays):
+        return ""
+    return _otherwise(spoiler, kinds, arrays, "~")
+
+
+def _reference(
+    spoiler: Spoiler, kinds: Kinds, turns: str, *, only_counts: bool = True
+) -> EmulatorRun:
+    """Run the reference while inputs turn; memory is altered as well, or left as it is."""
+    how = replace(kinds.reference[0], only_counts=only_counts, turns=kinds.before + turns)
+    [run] = spoiler.run_reference([kinds.spec], _what(spoiler), how)
+    return run
+
+
+def _what(spoiler: Spoiler) -> list[str]:
+    """Return what is altered of what moves between ranks: nothing."""
+    return [f"{spoiler.layout()}:none"]
+
+
+def _goes_by_data(spoiler: Spoiler, kinds: Kinds, turned: EmulatorRun) -> bool:
+    """Whether other arrays are inputs like any other to the reference.
+
+    It must not break its own memory, nor return what it did not compute from them: that would
+    change with what memory holds.
+    """
+    if turned.state != "finished" or turned.verdict is Verdict.DEFECT or not turned.inputs:
+        return False
+    altered = _reference(spoiler, kinds, "~", only_counts=False)
+    values = spoiler.samples(turned, spoiler.reference.facts)
+    return altered.state == "finished" and not any_marked(
+        spoiler.changed(values, altered, spoiler.reference.facts)
+    )
+
+
+def _otherwise(spoiler: Spoiler, kinds: Kinds, theirs: EmulatorRun, what: str) -> str:
+    """Turn the same in the candidate, and say what is not as in the reference; "" if all is."""
+    (_, expected), (how, run) = kinds.reference, kinds.candidate
+    base = spoiler.reference.samples[kinds.spec.seed]
     marks = spoiler.changed(base, theirs, spoiler.reference.facts)
     if theirs.state != "finished" or not theirs.inputs or not any_marked(marks):
         return ""
-    turned = replace(how, only_counts=True, turns=f"{before}=" + ",".join(theirs.inputs))
-    [mine] = spoiler.run(spoiler.candidate, [spec], what, turned)
+    turned = replace(how, only_counts=True, turns=kinds.before + what + ",".join(theirs.inputs))
+    [mine] = spoiler.run(spoiler.candidate, [kinds.spec], _what(spoiler), turned)
+    if what == "~" and not set(theirs.inputs) <= set(mine.inputs):
+        return ""
     if mine.state != "finished":
         return (
             f"the end of the run ({mine.state}) is another where inputs change between iterations"

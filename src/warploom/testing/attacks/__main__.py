@@ -3,6 +3,7 @@
 import argparse
 import json
 import os
+import signal
 import sys
 import threading
 from collections.abc import Sequence
@@ -11,7 +12,7 @@ from pathlib import Path
 
 from warploom.testing.attacks.log import Log
 from warploom.testing.attacks.manifest import chosen, every_attack
-from warploom.testing.attacks.matrix import SANDBOXES, USERS, as_user, play_matrix
+from warploom.testing.attacks.matrix import INTERRUPTED, SANDBOXES, USERS, as_user, play_matrix
 from warploom.testing.attacks.play import Settings, play, shared_cache, tell
 from warploom.testing.attacks.record import BAD, Attack, Mode, Played
 from warploom.testing.attacks.table import summary, table
@@ -69,8 +70,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     user = "root" if os.geteuid() == 0 else "ordinary"
     setting = f"{user}, {options.sandbox or 'strongest sandbox'}"
     with shared_cache() as environment:
-        settings = Settings(options.seconds, options.nvcc, environment, setting)
-        played = _play_all(plays, settings, options.jobs, Log(options.log, setting))
+        settings = Settings(
+            options.seconds, options.nvcc, environment, setting, beside=options.jobs - 1
+        )
+        try:
+            played = _play_all(plays, settings, options.jobs, Log(options.log, setting))
+        except KeyboardInterrupt:
+            sys.stderr.write(_how_to_go_on(options.log))
+            return INTERRUPTED
     if options.json:
         document = {"summary": summary(played), "plays": [item.to_json() for item in played]}
         sys.stdout.write(json.dumps(document, indent=2) + "\n")
@@ -89,13 +96,27 @@ def _play_all(
         if earlier is not None:
             return earlier
         played = play(*pair, settings)
+        if settings.cancel.is_set():  # it may have been cut off
+            return played
         log.add(pair[0], played)
         with lock:
             sys.stderr.write(f"{tell(played)}  {played.seconds:.0f} s\n")
         return played
 
     with ThreadPoolExecutor(jobs) as pool:
-        return list(pool.map(one, plays))
+        try:
+            return list(pool.map(one, plays))
+        except KeyboardInterrupt:
+            signal.signal(signal.SIGINT, signal.SIG_IGN)  # all ends soon
+            settings.cancel.set()
+            pool.shutdown(cancel_futures=True)
+            raise
+
+
+def _how_to_go_on(log: Path | None) -> str:
+    if log is None:
+        return "interrupted; with --log FILE, the same command goes on where it was\n"
+    return f"interrupted; the same command goes on where it was: {log} holds the plays so far\n"
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -12,6 +13,8 @@ from warploom.testing.attacks.log import prepare
 
 USERS = ("root", "ordinary")
 SANDBOXES = ("bubblewrap", "landlock", "limits")
+INTERRUPTED = 130
+"""The exit code of a player that was interrupted, as of a shell's command."""
 _NOBODY = 65534
 
 
@@ -55,7 +58,24 @@ def as_user(user: str, arguments: list[str], log: Path | None) -> int | None:
         if log is not None:  # the player's folder is another one
             prepare(log, _NOBODY)
             command += ["--log", str(log.absolute())]
-        return subprocess.run(command, env={**os.environ, **own}, check=False, cwd=name).returncode
+        return _player(command, environment={**os.environ, **own}, folder=name).returncode
+
+
+def _player(
+    command: list[str],
+    *,
+    environment: dict[str, str] | None = None,
+    folder: str | None = None,
+    stdout: int | None = None,
+) -> subprocess.CompletedProcess[str]:
+    """Run a player to its end; one that is interrupted ends its plays and says how to go on."""
+    with subprocess.Popen(command, env=environment, cwd=folder, stdout=stdout, text=True) as player:
+        try:
+            output, _ = player.communicate()
+        except KeyboardInterrupt:
+            player.send_signal(signal.SIGINT)  # a terminal has told it, others may have not
+            output, _ = player.communicate()
+        return subprocess.CompletedProcess(command, player.returncode, output)
 
 
 def _reachable_python(become: list[str]) -> str | None:
@@ -95,7 +115,9 @@ def play_matrix(arguments: list[str]) -> int:
             if not as_json:
                 sys.stdout.write(f"== {user}, {sandbox}\n")
                 sys.stdout.flush()
-            done = subprocess.run(command, check=False, stdout=subprocess.PIPE, text=True)
+            done = _player(command, stdout=subprocess.PIPE)
+            if done.returncode == INTERRUPTED:
+                return INTERRUPTED
             worst = max(worst, done.returncode)
             if as_json:
                 documents[f"{user}, {sandbox}"] = json.loads(done.stdout or "null")

@@ -6,13 +6,14 @@ import secrets
 import shutil
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from warploom.core.errors import WarploomError
-from warploom.core.process import ProcessResult, default_environment, run_process
+from warploom.core.process import Held, ProcessResult, default_environment, run_process
 from warploom.core.records import Limits
 from warploom.source.regions import Program, strip_markers
 from warploom.testing.attacks.edits import EditError
@@ -52,6 +53,8 @@ class Settings:
     nvcc: bool = False
     environment: Mapping[str, str] = field(default_factory=dict[str, str])
     setting: str = ""
+    beside: int = 0
+    cancel: threading.Event = field(default_factory=threading.Event)
 
 
 @contextlib.contextmanager
@@ -196,6 +199,8 @@ class _Stage:
                 **self.settings.environment,
             },
             folder=self.folder,
+            cancel=self.settings.cancel,
+            held=Held(beside=self.settings.beside),
         )
 
     def _with_leak(self, answer: Answer, result: ProcessResult) -> Answer:

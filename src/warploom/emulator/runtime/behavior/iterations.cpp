@@ -13,6 +13,7 @@
 #include "behavior/carried.h"
 #include "behavior/inputs.h"
 #include "behavior/spoil.h"
+#include "behavior/turned_arrays.h"
 #include "behavior/turned_inputs.h"
 #include "behavior/versions.h"
 #include "cuda/stream.h"
@@ -289,6 +290,7 @@ std::string iteration_stats() {
   }
   std::string text = format(",\"moved\":%llu,\"poisoned\":%u,\"spoiled\":%llu", moved(), g_poisoned,
                             spoiled_elements());
+  text += format(",\"arrays\":%u", arrays_seen());
   text += format(",\"early\":%u,\"too_much\":%d,\"at_points\":%zu", g_early, g_too_much,
                  g_stops.point ? g_at_stops.size() : g_records.size());
   for (const auto& [rank, course] : g_courses) add_calls(text, rank, course);

@@ -10,6 +10,7 @@
 #include "behavior/carried.h"
 #include "behavior/input_words.h"
 #include "behavior/spoil.h"
+#include "behavior/turned_arrays.h"
 
 namespace warploom {
 
@@ -46,6 +47,10 @@ bool configure_turns(const std::string& text) {
   g_turning = true;
   g_before_stops = text.starts_with('+');
   const std::string value = text.substr(g_before_stops);
+  if (value.starts_with('~')) {
+    configure_turned_arrays(value.substr(1));
+    return true;
+  }
   if (value.starts_with('/')) {
     g_turned_every = static_cast<unsigned>(std::atoi(value.c_str() + 1));
     return g_turned_every > 0;
@@ -59,8 +64,10 @@ void note_turned_upload(void* p, std::size_t bytes, bool input) {
   if (!g_turning) return;
   if (g_round > 0) {
     turn(static_cast<char*>(p), bytes);
+    turn_arrays(static_cast<char*>(p), bytes);
     return;
   }
+  if (input) note_array(static_cast<const char*>(p), bytes);
   if (!input || g_turned_every == 0) return;
   const unsigned width = word_bytes();
   for (std::size_t at = 0; at + width <= bytes && g_chosen.size() < kMostTurned; at += width) {
@@ -82,7 +89,11 @@ void turn_inputs() {
       g_sketch.set(place_of(before));
     }
   }
-  for_each_range(turn);
+  next_arrays();
+  for_each_range([](char* start, std::size_t bytes) {
+    turn(start, bytes);
+    turn_arrays(start, bytes);
+  });
 }
 
 void turn_inputs_before_stops() {
@@ -91,6 +102,7 @@ void turn_inputs_before_stops() {
 
 void report_turned() {
   if (g_turning && g_turned_every != 0) report_words(g_chosen);
+  report_arrays();
 }
 
 }  // namespace warploom

@@ -11,6 +11,7 @@ from warploom.testing.attacks.variants import (
     kept,
     kept_elsewhere,
     kept_in_kinds,
+    kept_pieces,
     late,
     leaks,
     moves,
@@ -46,5 +47,6 @@ VARIANTS: tuple[Attack, ...] = (
     *unordered.VARIANTS,
     *unread.VARIANTS,
     *kept_in_kinds.VARIANTS,
+    *kept_pieces.VARIANTS,
     *regions.VARIANTS,
 )
