@@ -77,7 +77,7 @@ VARIANTS: tuple[Attack, ...] = (
         for name, (before, assembly) in _ASSEMBLY.items()
     ),
     *(
-        made(f"unset_{name}", "values nobody set", _must(assembly), (REGIONS,), OPEN)
+        made(f"unset_asm_{name}", "values nobody set", _must(assembly), (REGIONS,), OPEN)
         for name, assembly in _UNSET_IN_ASSEMBLY.items()
     ),
     *(
