@@ -6,7 +6,8 @@
 3. benchmark: modelled time on a topology, of runs whose outputs are compared as well;
 4. score: 10000 / (1 + milliseconds).
 
-It is one function of plain records: it needs no database and no model, and can run anywhere.
+The levels themselves are methods of `levels.Judge`. `evaluate` is one function of plain records: it
+needs no database and no model, and can run anywhere.
 """
 
 import tempfile

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
-from warploom.propose.mutate.constants import find_layer
+from warploom.propose.mutate.tuning_constants import find_layer
 from warploom.source.masking import mask
 
 _LAUNCH = re.compile(r"\b([A-Za-z_]\w*)\s*(?:<[\w\s,:]*>)?\s*<<<")

@@ -2,12 +2,12 @@
 
 from collections.abc import Sequence
 
-from warploom.propose.mutate.constants import CONSTANTS
 from warploom.propose.mutate.direct import direct_levers
 from warploom.propose.mutate.pipeline import PIPELINE
 from warploom.propose.mutate.pushed import PushLever
 from warploom.propose.mutate.records import Lever, Mutation, MutationError
 from warploom.propose.mutate.shapes import kernel_levers
+from warploom.propose.mutate.tuning_constants import CONSTANTS
 
 
 def levers(source: str) -> Sequence[Lever]:

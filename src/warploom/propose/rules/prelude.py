@@ -11,7 +11,7 @@ from types import MappingProxyType
 
 from warploom.core.records import Api
 from warploom.propose.rules.fragments import template
-from warploom.propose.rules.scales import scale_values
+from warploom.propose.rules.premul_scales import scale_values
 from warploom.source.regions import END, START
 
 # Not `warploom`: that is the emulator's, and closed to candidates.

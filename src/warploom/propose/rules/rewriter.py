@@ -26,7 +26,7 @@ from warploom.propose.rules.prelude import (
     reducible_type,
     render,
 )
-from warploom.propose.rules.scales import SCALING
+from warploom.propose.rules.premul_scales import SCALING
 from warploom.source import AnalysisReport, SourceFile, TextEdit, apply_edits, parse_source
 from warploom.source.edits import decode
 from warploom.source.units import is_united

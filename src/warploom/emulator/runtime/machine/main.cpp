@@ -32,6 +32,7 @@
 #include "order/race.h"
 #include "report/crash.h"
 #include "report/report.h"
+#include "report/time_limit.h"
 #include "schedule/scheduler.h"
 #include "schedule/trace.h"
 #include "timing/timing.h"

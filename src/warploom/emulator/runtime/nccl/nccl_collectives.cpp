@@ -1,3 +1,4 @@
+// What a call of NCCL is: its name, sizes and rules. It begins in nccl_calls.cpp.
 #include "nccl/nccl_collectives.h"
 #include "behavior/iterations.h"
 

@@ -4,12 +4,10 @@
 #include <setjmp.h>
 #include <signal.h>
 #include <sys/mman.h>
-#include <sys/time.h>
 #include <ucontext.h>
 #include <unwind.h>
 
 #include <algorithm>
-#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 
@@ -56,11 +54,6 @@ const void* frame_of(const ucontext_t& context) {
 #endif
 }
 
-// The handler runs on its own stack, so the walk starts from the interrupted registers.
-Frames interrupted_frames(const ucontext_t& context) {
-  return walk_frames(*g_current, frame_of(context), place_of(context));
-}
-
 // A library keeps no frame pointers: who called it stands in its unwind tables alone, and a walk
 // would begin with the caller's caller. Reading them can fault in turn where the stack was
 // overwritten.
@@ -97,6 +90,10 @@ Frames unwound_frames() {
 }
 
 }  // namespace
+
+Frames interrupted_frames(const ucontext_t& context) {
+  return walk_frames(*g_current, frame_of(context), place_of(context));
+}
 
 Frames frames_of_call() {
   const Frames frames = unwound_frames();
@@ -143,53 +140,7 @@ void on_signal(int number, siginfo_t* info, void* context) {
   stop_run();
 }
 
-volatile sig_atomic_t g_whole_entries = 0, g_over_time = 0;
-
-// The program ran for too long. The place is where it happens to be: usually inside of its loop.
-[[noreturn]] void end_at_limit(const Frames& where) {
-  FindingInfo info{.kind = kinds::timeout, .message = "", .hint = ""};
-  info.message = format("the program must end within %g s, but did not", g_config.time_limit);
-  info.hint = "look for a loop that never ends, or raise the time limit";
-  if (g_current) {
-    info.message += "; it is here";
-    info.where = where;
-  }
-  report_finding(std::move(info));
-  finish_run("timeout");
-}
-
-void on_time_limit(int, siginfo_t*, void* context) {
-  if (g_whole_entries) {
-    g_over_time = 1;
-    return;
-  }
-  end_at_limit(g_current ? interrupted_frames(*static_cast<ucontext_t*>(context)) : Frames{});
-}
-
 }  // namespace
-
-WholeEntry::WholeEntry() { g_whole_entries = g_whole_entries + 1; }
-
-WholeEntry::~WholeEntry() {
-  g_whole_entries = g_whole_entries - 1;
-  if (g_whole_entries || !g_over_time) return;
-  g_over_time = 0;
-  end_at_limit(capture_frames());
-}
-
-void start_time_limit(double seconds) {
-  if (seconds <= 0) return;
-  struct sigaction action{};
-  action.sa_sigaction = on_time_limit;
-  action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESETHAND;
-  sigaction(SIGALRM, &action, nullptr);
-  // Shortly before the driver would end it from outside, which could not say where it was.
-  seconds -= std::min(1.0, seconds / 10);
-  itimerval timer{};
-  timer.it_value.tv_sec = static_cast<time_t>(seconds);
-  timer.it_value.tv_usec = static_cast<suseconds_t>((seconds - std::floor(seconds)) * 1e6);
-  setitimer(ITIMER_REAL, &timer, nullptr);
-}
 
 void install_crash_handlers() {
   constexpr std::size_t kStack = 256 << 10;

@@ -27,7 +27,7 @@
 #include "memory/fresh.h"
 #include "order/completions.h"
 #include "order/host_suspects.h"
-#include "report/crash.h"
+#include "report/time_limit.h"
 #include "schedule/trace.h"
 #include "timing/timeline.h"
 
