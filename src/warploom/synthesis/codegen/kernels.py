@@ -160,18 +160,9 @@ class KernelMaker(KernelDraft):
                         *writer.lines, *ending]),
             "}",
         ])  # fmt: skip
-        again = self._again(writer, values) if len(writer.shared) + bool(inner) > 1 else "0"
+        again = _read_again(writer, values) if len(writer.shared) + bool(inner) > 1 else "0"
         threads = f"threads_for({writer.longest}, {_EACH * width}, {most}, {again}, {count})"
         return self.done("rows", text, values, count, f"blocks_for({count}, 1)", threads)
-
-    def _again(self, writer: RowWriter, values: Values) -> str:
-        """Return the bytes of a row of what is read in several loops, as a C expression."""
-        reads = [
-            (sum(size != "1" for size in node.sizes), ctypes_of.BYTES[node.dtype])
-            for node in values.reads.values()
-        ]
-        most = max((count for count, _ in reads), default=0)
-        return f"{writer.longest} * {sum(size for count, size in reads if count == most)}"
 
     def _row_ending(
         self, writer: RowWriter, values: Values, inner: list[tuple[str, str]]
@@ -280,3 +271,13 @@ class KernelMaker(KernelDraft):
                 return None
         wanted = sorted(name for name in self.index if name != "0")
         return lines if sorted(done) == wanted else None
+
+
+def _read_again(writer: RowWriter, values: Values) -> str:
+    """Return the bytes of a row of what is read in several loops, as a C expression."""
+    reads = [
+        (sum(size != "1" for size in node.sizes), ctypes_of.BYTES[node.dtype])
+        for node in values.reads.values()
+    ]
+    most = max((count for count, _ in reads), default=0)
+    return f"{writer.longest} * {sum(size for count, size in reads if count == most)}"

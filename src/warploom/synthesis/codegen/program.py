@@ -31,7 +31,8 @@ static unsigned threads_for(long long length, long long each, long long most, lo
                             long long rows) {{
   const long long warps = (length + 32 * each - 1) / (32 * each);
   const long long wanted = max(most, max(again / 64, 262144 / max(rows, 1LL)));
-  return static_cast<unsigned>(32 * max(1LL, min(warps, min(wanted, {MOST_ROW_THREADS}LL) / 32)));
+  const long long held = min(wanted, max(most, {MOST_ROW_THREADS}LL));
+  return static_cast<unsigned>(32 * max(1LL, min(warps, held / 32)));
 }}
 """
 

@@ -29,7 +29,8 @@ std::bitset<kSketch> g_sketch;  // of its keys: most words of memory are none of
 
 std::size_t place_of(uint64_t word) { return word * 0x9E3779B97F4A7C15 >> 48; }
 
-void turn(char* start, std::size_t bytes) {
+void turn_words(char* start, std::size_t bytes) {
+  if (g_now.empty()) return;
   const unsigned width = word_bytes();
   for (std::size_t at = 0; at + width <= bytes; at += width) {
     uint64_t word = 0;
@@ -39,6 +40,11 @@ void turn(char* start, std::size_t bytes) {
     if (found == g_now.end() || word_in_address(start, at, bytes)) continue;
     std::memcpy(start + at, &found->second, width);
   }
+}
+
+void turn(char* start, std::size_t bytes) {
+  turn_words(start, bytes);
+  turn_arrays(start, bytes);
 }
 
 }  // namespace
@@ -64,7 +70,6 @@ void note_turned_upload(void* p, std::size_t bytes, bool input) {
   if (!g_turning) return;
   if (g_round > 0) {
     turn(static_cast<char*>(p), bytes);
-    turn_arrays(static_cast<char*>(p), bytes);
     return;
   }
   if (input) note_array(static_cast<const char*>(p), bytes);
@@ -90,10 +95,7 @@ void turn_inputs() {
     }
   }
   next_arrays();
-  for_each_range([](char* start, std::size_t bytes) {
-    turn(start, bytes);
-    turn_arrays(start, bytes);
-  });
+  for_each_range(turn);
 }
 
 void turn_inputs_before_stops() {
