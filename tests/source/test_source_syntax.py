@@ -1,12 +1,18 @@
 """Parsing, edits, differences and the scan for text that reaches out of itself."""
 
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tree_sitter import Node
 
 from warploom.core.errors import BadInputError
 from warploom.source import TextEdit, apply_edits, parse_source, unified_diff
 from warploom.source.lexical import find_leak
+from warploom.source.syntax import load_source
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
 
 
 def test_lines_and_offsets_agree() -> None:
@@ -140,3 +146,18 @@ def test_text_that_reaches_out_is_told(text: str, line: int, said: str) -> None:
 def test_what_is_missing_after_the_last_line_is_no_line() -> None:
     source = parse_source("int main(int argc, char** argv) {\n#include <nccl_device.h>\n")
     assert source.text.endswith(b".h>\n")
+
+
+def _walked(node: Node, kinds: tuple[str, ...]) -> list[Node]:
+    below = [found for child in node.children for found in _walked(child, kinds)]
+    return [node, *below] if node.type in kinds else below
+
+
+@pytest.mark.parametrize("name", ["moe", "attention"])
+def test_nodes_are_those_of_a_walk_in_its_order(name: str) -> None:
+    file = load_source(EXAMPLES / name / f"{name}.cu")
+    kinds = ("call_expression", "identifier", "if_statement", "function_definition")
+    assert list(file.nodes(*kinds)) == _walked(file.root, kinds) != []
+    for function in file.nodes("function_definition"):
+        assert list(file.nodes("function_definition", within=function)) == [function]
+        assert list(file.nodes(*kinds, within=function)) == _walked(function, kinds)

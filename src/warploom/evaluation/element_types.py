@@ -4,6 +4,7 @@
 preprocessor says which branch there is, and what is left is read.
 """
 
+import functools
 import re
 import tempfile
 from collections.abc import Iterable, Mapping
@@ -48,7 +49,7 @@ def element_types(spellings: Iterable[str], spec: BuildSpec) -> Mapping[str, str
     if not unknown:
         return {}
     texts = [_preprocessed(file, spec) for file in (spec.program, *spec.sources)]
-    headers = _Types("\n".join(text for _, text in texts))
+    headers = _header_types("\n".join(text for _, text in texts))
     known = _Types("\n".join(text for text, _ in texts), headers)
     found = {name: known.dtype(name) for name in unknown}
     return {name: dtype for name, dtype in found.items() if dtype}
@@ -62,6 +63,12 @@ def resolved(spelling: str, known: Mapping[str, str]) -> str:
 def _bare(spelling: str) -> str:
     words = spelling.replace("*", " ").replace("&", " ").split()
     return " ".join(word for word in words if word not in ("const", "volatile", "struct"))
+
+
+@functools.lru_cache(maxsize=4)
+def _header_types(text: str) -> "_Types":
+    """Return the names of headers: megabytes, and the same ones from candidate to candidate."""
+    return _Types(text)
 
 
 class _Types:
@@ -111,8 +118,13 @@ class _Types:
         return found
 
     def _arguments(self, name: str) -> set[str]:
-        """Return what calls of function templates write for their parameter `name`."""
+        """Return what calls of function templates write for their parameter `name`.
+
+        Headers call none of a program's templates.
+        """
         found: set[str] = set()
+        if self._headers is None:
+            return found
         for match in _TEMPLATE.finditer(self._plain):
             parameters = [part.split("=")[0].split() for part in match[1].split(",")]
             names = [words[-1] if words else "" for words in parameters]

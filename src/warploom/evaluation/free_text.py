@@ -6,7 +6,7 @@ from pathlib import Path
 from warploom.core.errors import BadInputError
 from warploom.core.records import Finding, Severity
 from warploom.evaluation.legality.expanded_rules import Given
-from warploom.evaluation.survey import survey
+from warploom.evaluation.survey import analyzed
 from warploom.evaluation.transform_rule import TransformRule, call_findings
 from warploom.toolchain.nvcc import user_contents
 from warploom.workload.workload import Workload
@@ -40,7 +40,7 @@ def host_call_findings(
 ) -> Iterator[Finding]:
     """Yield the host's calls that a program which was rewritten as a whole should not have."""
     try:
-        reports = survey(task, nccl=nccl, program=path).reports
+        _, reports = analyzed(task, nccl=nccl, program=path)
     except BadInputError as error:
         yield Finding("build", Severity.ERROR, error.message, error.hint, error.file, error.line)
         return

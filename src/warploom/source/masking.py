@@ -1,5 +1,6 @@
 """CUDA text without what is no code: comments and literals are blanks, all else stays in place."""
 
+import functools
 import re
 from typing import AnyStr
 
@@ -17,9 +18,17 @@ _IN_BYTES = re.compile(_PIECE.encode(), re.DOTALL), re.compile(_NO_BREAK.encode(
 
 def mask(text: AnyStr) -> AnyStr:
     """Return `text` with comments and literals blanked; offsets and lines stay."""
-    if isinstance(text, bytes):
-        return _masked(text, *_IN_BYTES, b" ")
+    return _masked_bytes(text) if isinstance(text, bytes) else _masked_text(text)
+
+
+@functools.lru_cache(maxsize=64)  # a candidate's text is asked for by many rules in turn
+def _masked_text(text: str) -> str:
     return _masked(text, *_IN_TEXT, " ")
+
+
+@functools.lru_cache(maxsize=64)
+def _masked_bytes(text: bytes) -> bytes:
+    return _masked(text, *_IN_BYTES, b" ")
 
 
 def _masked(

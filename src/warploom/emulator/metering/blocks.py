@@ -58,6 +58,11 @@ def _jumps_of(tree: SourceFile) -> tuple[tuple[int, bytes | None], ...]:
     )
 
 
+@functools.lru_cache(maxsize=8)  # there is a meter for each function of a text
+def _constants_of(text: bytes) -> tuple[str, ...]:
+    return tuple(_CONSTANT.findall(mask(text.decode("latin-1"))))
+
+
 class Meter:
     """Walks one function; each block's own operations become one call at its start."""
 
@@ -108,7 +113,7 @@ class Meter:
 
     @functools.cached_property
     def _constants(self) -> frozenset[str]:
-        found = _CONSTANT.findall(mask(self.tree.text.decode("latin-1")))
+        found = _constants_of(self.tree.text)
         return frozenset(name for name in found if self.known.declared.get(name, 0) < 2)
 
     def _insert(self, offset: int, text: str) -> None:
