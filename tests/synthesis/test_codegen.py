@@ -116,11 +116,19 @@ def test_outputs_that_share_what_they_read_are_one_kernel() -> None:
 def test_columns_are_reduced_by_neighboring_lanes_and_all_by_many_blocks() -> None:
     down = _generate([_node("t", "sum", [_of("x"), [0]], ["s9"])], ["t"])
     assert down.forms == ("columns",)
-    assert "group_at<float, 4>(in_x + (k_0 * d1 + start))" in down.text
+    assert "group_once<float, 4>(in_x + (k_0 * d1 + start))" in down.text  # and by nobody else
     assert down.text.count("__global__") == 2
     whole = _generate([_node("t", "sum", [_of("x"), []], [])], ["t"])
     assert whole.text.count("__global__") == 2
     assert "cudaMallocAsync" in whole.text
+
+
+def test_only_what_nobody_reads_again_is_streamed() -> None:
+    alone = [_node("t", "sum", [_of("x"), [1]], ["s9"])]
+    assert "group_once<float, 4>(in_x" in _generate(alone, ["t"]).text
+    also = [*alone, _node("twice", "add", [_of("x"), _of("x")], ["s9", "s7"])]
+    assert "group_once<float" not in _generate(also, ["t", "twice"]).text
+    assert "group_once<float" not in _generate(_softmax(), ["result"]).text
 
 
 def test_reductions_that_do_not_need_each_other_share_a_loop() -> None:

@@ -73,6 +73,8 @@ class ColumnWriter:
         width = seen.widest(self.draft.tuning.vector_bytes) if seen.pointers else 1
         values = self._values()
         lines = self._parts(values, width)
+        if width > 1:
+            lines = self.draft.streamed(values, lines)
         outs = [f"{self.kind.ctype}* __restrict__ parts"]
         if self.kind.places:
             outs.append("long long* __restrict__ places")

@@ -2,6 +2,7 @@
 
 from warploom.synthesis.codegen import ctypes_of
 from warploom.synthesis.codegen.graph import Graph, Node
+from warploom.synthesis.codegen.groups import ONCE, once
 from warploom.synthesis.codegen.layouts import LAYOUTS
 from warploom.synthesis.codegen.parameters import TuningParameters
 from warploom.synthesis.codegen.scope import Index, MaterializeError, Scope
@@ -70,6 +71,18 @@ class KernelDraft:
             for node in (self.root, *self.also)
         ]
         return global_text(self.name, self.arguments(values, outs), threads, lines, blocks)
+
+    def streamed(self, values: Values, lines: list[str]) -> list[str]:
+        """Return statements that read no element twice, with what only they read as a stream."""
+        alone = {
+            values.pointer(node): node
+            for node in values.reads.values()
+            if self.graph.uses[node.name] == 1
+        }
+        made = once(lines, alone)
+        if made != lines:
+            self.helpers |= ONCE
+        return made
 
     def arguments(self, values: Values, outs: list[str]) -> list[str]:
         """Return the parameters of a kernel: what it reads, `outs`, and the sizes."""

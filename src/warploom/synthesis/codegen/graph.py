@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -57,6 +58,21 @@ class Graph:
     def order(self) -> Mapping[str, int]:
         """The place of each node in the order of the graph."""
         return {node.name: at for at, node in enumerate((*self.inputs, *self.nodes))}
+
+    @cached_property
+    def uses(self) -> Mapping[str, int]:
+        """How many nodes read each node."""
+        found: Counter[str] = Counter()
+        for node in self.nodes:
+            read: set[str] = set()
+
+            def noted(name: str, read: set[str] = read) -> str:
+                read.add(name)
+                return name
+
+            renamed_arguments(node.args, node.kwargs, noted)
+            found.update(read)
+        return found
 
     def node_of(self, argument: Argument) -> Node | None:
         """Return the node that an argument names; None where it is none."""

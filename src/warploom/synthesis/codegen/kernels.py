@@ -153,14 +153,15 @@ class KernelMaker(KernelDraft):
             lines.append(wide.test)
             width = wide.width
         most = self.tuning.row_threads
-        text = self.kernel(values, max(most, MOST_ROW_THREADS), [
-            *lines,
-            *_ROWS,
-            *indented([*split("row", [r[0] for r in rows], [r[1] for r in rows]),
-                        *writer.lines, *ending]),
-            "}",
-        ])  # fmt: skip
-        again = _read_again(writer, values) if len(writer.shared) + bool(inner) > 1 else "0"
+        row = [*split("row", [r[0] for r in rows], [r[1] for r in rows]), *writer.lines, *ending]
+        again = "0"
+        if len(writer.shared) + bool(inner) > 1:
+            again = _read_again(writer, values)
+        elif width > 1:
+            row = self.streamed(values, row)
+        text = self.kernel(
+            values, max(most, MOST_ROW_THREADS), [*lines, *_ROWS, *indented(row), "}"]
+        )
         threads = f"threads_for({writer.longest}, {_EACH * width}, {most}, {again}, {count})"
         return self.done("rows", text, values, count, f"blocks_for({count}, 1)", threads)
 
