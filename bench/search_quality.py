@@ -8,7 +8,8 @@ the levers that move the time most, as many as make at most `--limit` programs. 
 these and writes `bench/results/search_quality/NAME-API.json`. `compare` plays searches on these
 tables: how many programs each looks at until one is within 5 % of the best, the median over seeds.
 Random search draws without repetition, and a program that TPE asks for again costs it nothing.
-Times are modelled, in milliseconds. `compare` needs Optuna (`pip install optuna`).
+Times are modelled, in milliseconds, of what the program times itself, as in a search; of the whole run
+where it times nothing. `compare` needs Optuna (`pip install optuna`).
 """
 
 import argparse
@@ -26,7 +27,7 @@ from random import Random
 from typing import Any
 
 from common import EXAMPLES, ROOT, Row, arguments, show
-from levers import timed
+from levers import region_ms, timed
 
 from warploom.core.ids import digest
 from warploom.core.records import Api
@@ -86,7 +87,7 @@ def _time_of(text: str, name: str, options: argparse.Namespace) -> float:
         path = Path(made) / name
         path.write_text(text)
         line = timed(path, options)
-    return line.total_ms if line is not None else math.nan
+    return (region_ms(line) or line.total_ms) if line is not None else math.nan
 
 
 def _times(texts: Sequence[str], name: str, options: argparse.Namespace) -> list[float]:

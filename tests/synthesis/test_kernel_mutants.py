@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from warploom.synthesis.codegen import TuningParameters, generate
 from warploom.synthesis.suite.tasks_of import INTERNAL
 from warploom.testing.kernel_mutants import MUTANTS, Mutant
 from warploom.testing.kernel_tasks import PreparedTask
@@ -39,4 +40,14 @@ def test_a_mutant_is_found(mutant: Mutant, prepared: Callable[[Path], PreparedTa
 def test_the_right_kernel_passes(task: str, prepared: Callable[[Path], PreparedTask]) -> None:
     made = prepared(INTERNAL / f"{task}.py")
     report = made.judge(made.text)
+    assert report.passed, report.findings
+
+
+def test_a_streamed_kernel_of_narrow_groups_passes(
+    prepared: Callable[[Path], PreparedTask],
+) -> None:
+    made = prepared(INTERNAL / "row_sum.py")
+    text = generate(made.graph, TuningParameters(vector_bytes=8)).text
+    assert "group_once<float, 2>" in text
+    report = made.judge(text)
     assert report.passed, report.findings

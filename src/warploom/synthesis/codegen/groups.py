@@ -45,7 +45,7 @@ static __device__ Group<T, N> group_once(const T* place) {
     memcpy(&group, &words, sizeof words);
     return group;
   } else {
-    return group_at(place);
+    return group_at<T, N>(place);
   }
 }
 """
