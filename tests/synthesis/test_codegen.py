@@ -6,10 +6,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from warploom.core.errors import BadInputError
 from warploom.synthesis.codegen import BeyondRulesError, Generated, TuningParameters, generate
 from warploom.synthesis.codegen.graph import graph_from
+from warploom.synthesis.codegen.scope import linear
 from warploom.synthesis.correctness.legality import candidate_findings
 from warploom.synthesis.export.host_text import host_text
 from warploom.synthesis.sizes import size_value
@@ -249,3 +252,30 @@ def test_sizes_are_arithmetic() -> None:
         size_value("__import__('os')", values)
     with pytest.raises(BadInputError, match="divides by zero"):
         size_value("(d0//(d1//8))", values)
+
+
+@given(sizes=st.tuples(*[st.integers(2, 9)] * 3), data=st.data())
+def test_a_place_that_divisions_part_is_one_again(
+    sizes: tuple[int, int, int], data: st.DataObject
+) -> None:
+    a, b, c = sizes
+    k = data.draw(st.integers(0, b * c - 1))
+    i = data.draw(st.integers(0, a - 1))
+    text = linear(("i", "(k / (d2))", "(k % (d2))"), ("d0", "d1", "d2"))
+    assert "/" not in text
+    assert "%" not in text
+    names = {"i": i, "k": k, "d1": b, "d2": c}
+    assert eval(text, names) == (i * b + k // c) * c + k % c
+    other = linear(("i", "(k / (d1))", "(k % (d2))"), ("d0", "d1", "d2"))
+    assert "/" in other  # another divisor: they are no parts of one
+
+
+def test_rows_of_a_view_are_moved_as_groups() -> None:
+    nodes = [
+        {**_node("v", "view", [_of("x"), ["d0", 4, 8, 6]], ["s7", 4, "s9//4", 6]),
+         "groups": [[[0], [0]], [[1], [1, 2]], [[2], [3]]]},
+        _node("t", "sum", [_of("v"), [2, 3]], ["s7", 4]),
+    ]  # fmt: skip
+    trace = _trace(nodes, ["t"], ("s7", "s9", "6"))
+    text = generate(graph_from(trace)).text
+    assert "group_at<float, 4>(in_x" in text or "group_once<float, 4>(in_x" in text

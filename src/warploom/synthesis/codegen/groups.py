@@ -6,12 +6,20 @@ alignment that this needs (`wide` is false), the loop over single elements besid
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from warploom.synthesis.codegen import ctypes_of
 from warploom.synthesis.codegen.graph import Node
-from warploom.synthesis.codegen.scope import Index, Scope, c_size, linear, product, variables
+from warploom.synthesis.codegen.scope import (
+    Index,
+    Scope,
+    c_size,
+    joined,
+    linear,
+    product,
+    variables,
+)
 
 _GROUP = """// Neighbors that are moved as one.
 template <typename T, int N>
@@ -110,6 +118,15 @@ class Wide:
         return f"const bool wide = ({' | '.join(parts)}) == 0;"
 
 
+def _factors(sizes: Iterable[str]) -> list[str]:
+    """Return the factors of a product of sizes, in one order."""
+    found: list[str] = []
+    for size in map(c_size, sizes):
+        plain = re.fullmatch(r"\(?(\w+(?:\*\w+)*)\)?", size)
+        found += plain[1].split("*") if plain else [size]
+    return sorted(found)
+
+
 def _atom(size: str) -> str:
     return size if re.fullmatch(r"\w+|\(.*\)", size) else f"({size})"
 
@@ -169,7 +186,7 @@ class Groups:
 
     def _place(self, node: Node, index: Index) -> str | None:
         """Return where the group begins; None where its elements are no neighbors."""
-        pairs = [(at, s) for at, s in zip(index, node.sizes, strict=True) if s != "1"]
+        pairs = joined(index, node.sizes)
         count = len(self.names)
         if len(pairs) < count:
             return None
@@ -179,13 +196,20 @@ class Groups:
         length = product(s for _, s in tail)
         more = "0"
         needed = [length] if head else []
-        if tuple(at for at, _ in tail) != self.names:
-            beside = self._beside(tail[0][0]) if count == 1 else None
+        if [at for at, _ in tail[1:]] != list(self.names[1:]) or _factors(
+            s for _, s in tail[1:]
+        ) != _factors(self.sizes[1:]):
+            return None
+        if tail[0][0] != self.names[0]:
+            beside = self._beside(tail[0][0])
             if beside is None:
                 return None
             more, step = beside
+            if count > 1:
+                after = product(self.sizes[1:])
+                more, step = f"{more} * ({after})", f"({step} * ({after}))"
             needed.append(step)
-        elif count > 1 and tuple(s for _, s in tail) != self.sizes:
+        elif count > 1 and tail[0][1] != self.sizes[0]:
             return None
         if not all(self.wide.can_be_multiple(c_size(size)) for size in needed):
             return None

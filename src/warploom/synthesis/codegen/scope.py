@@ -48,11 +48,27 @@ def product(sizes: Iterable[str]) -> str:
 def linear(index: Index, shape: Iterable[str]) -> str:
     """Return the place of an element in a dense tensor."""
     text = ""
+    for at, size in joined(index, shape):
+        text = f"({text} * {_atom(size)} + {at})" if text else at
+    return text or "0"
+
+
+def joined(index: Index, shape: Iterable[str]) -> list[tuple[str, str]]:
+    """Return the indices with their sizes, of which none is 1; what a division parted is one again.
+
+    `f / s` beside `f % s` in a dimension of the size s are one place `f`, and divisions are dear.
+    """
+    found: list[tuple[str, str]] = []
     for at, size in zip(index, shape, strict=True):
         if size == "1":
             continue
-        text = f"({text} * {_atom(size)} + {at})" if text else at
-    return text or "0"
+        rest = f" % ({c_size(size)}))"
+        whole = at[1 : -len(rest)] if at.startswith("(") and at.endswith(rest) else None
+        if found and whole is not None and found[-1][0] == f"({whole} / ({c_size(size)}))":
+            found[-1] = (whole, product((found[-1][1], size)))
+        else:
+            found.append((at, size))
+    return found
 
 
 def _atom(size: str) -> str:
