@@ -237,6 +237,29 @@ def test_the_header_for_the_cpu_has_cudas_min_and_max(tmp_path: Path) -> None:
     subprocess.run(["./a.out"], cwd=tmp_path, check=True)
 
 
+def test_a_streamed_sum_runs_on_the_cpu(tmp_path: Path) -> None:
+    """As the package's own tests run it, at the sizes 3 x 64."""
+    header = importlib.resources.files("warploom.synthesis.export") / "host_cuda.h"
+    (tmp_path / "host_cuda.h").write_text(header.read_text())
+    kernel = host_text(_generate([_node("t", "sum", [_of("x"), [1]], ["s7"])], ["t"]).text)
+    assert kernel is not None
+    assert "group_once" in kernel
+    (tmp_path / "a.cpp").write_text(
+        f'#include "host_cuda.h"\n{kernel}'
+        "alignas(16) float x[3 * 64];\nfloat sums[3];\n"
+        "int main() {\n"
+        "  for (int at = 0; at < 3 * 64; ++at) x[at] = static_cast<float>(at / 64 + 1);\n"
+        "  void* const inputs[] = {x};\n  void* const outputs[] = {sums};\n"
+        "  const long long sizes[] = {3, 64};\n"
+        "  if (warploom_forward(inputs, outputs, sizes, nullptr) != 0) return 1;\n"
+        "  return sums[0] == 64.0f && sums[1] == 128.0f && sums[2] == 192.0f ? 0 : 2;\n"
+        "}\n"
+    )
+    command = ["g++", "-std=c++17", "-O2", "-Wall", "a.cpp", "-o", "a.out"]
+    subprocess.run(command, cwd=tmp_path, check=True)
+    subprocess.run(["./a.out"], cwd=tmp_path, check=True)
+
+
 def test_parameters_have_bounds() -> None:
     with pytest.raises(BadInputError, match="multiple of 32"):
         TuningParameters(threads=100)

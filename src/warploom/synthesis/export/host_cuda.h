@@ -182,6 +182,16 @@ inline void __syncthreads() { host_cuda::meet(host_cuda::current->all); }
 inline void __syncwarp(unsigned = 0xffffffffu) {
   host_cuda::meet(host_cuda::current->warps[host_cuda::current->now->number / 32]);
 }
+struct alignas(16) uint4 {
+  unsigned x, y, z, w;
+};
+// A load with a hint for the caches, of any memory: what lies there may be of another type.
+template <class T>
+T __ldcs(const T* place) {
+  T value;
+  std::memcpy(&value, place, sizeof value);
+  return value;
+}
 template <class T>
 T __shfl_xor_sync(unsigned, T value, int mask) {
   return host_cuda::exchange(value, host_cuda::lane() ^ mask);
