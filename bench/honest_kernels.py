@@ -24,6 +24,7 @@ from common import Row, arguments, show
 from warploom.core.errors import WarploomError
 from warploom.synthesis.codegen import BeyondRulesError, generate
 from warploom.synthesis.correctness import accept, prepare_trial
+from warploom.synthesis.correctness.building import Builds
 from warploom.synthesis.interview import interview
 from warploom.synthesis.performance import settings
 from warploom.synthesis.records import CorrectnessReport
@@ -33,7 +34,7 @@ from warploom.synthesis.suite.tasks_of import SuiteTask
 
 Outcome = dict[str, str | int | float | bool]
 _FORMS = 3
-_AT_ONCE = 3  # seeds of a task before the next one
+_AT_ONCE = 10  # seeds of a task before the next one: they share builds
 
 
 def main() -> int:
@@ -96,7 +97,11 @@ def _judge_and_log(task: SuiteTask, seeds: list[int], log: Path | None) -> list[
 
 
 def _judged(task: SuiteTask, seeds: list[int]) -> Iterator[Outcome]:
-    with ReferenceProcess(task.file) as reference, tempfile.TemporaryDirectory() as secret:
+    with (
+        ReferenceProcess(task.file) as reference,
+        tempfile.TemporaryDirectory() as secret,
+        Builds(1) as builds,
+    ):
         try:
             found = interview(reference, "a kernel", "sm_90", [1, 2, 3])
             first = generate(found.graph)
@@ -113,7 +118,7 @@ def _judged(task: SuiteTask, seeds: list[int]) -> Iterator[Outcome]:
                 yield {"task": task.name, "seed": seed, "passed": False, "why": error.message,
                        "cases": 0, "seconds": 0.0}  # fmt: skip
                 continue
-            yield _outcome(task, seed, accept(text, found.spec, trial, jobs=1))
+            yield _outcome(task, seed, accept(text, found.spec, trial, jobs=1, builds=builds))
 
 
 def _outcome(task: SuiteTask, seed: int, report: CorrectnessReport) -> Outcome:
