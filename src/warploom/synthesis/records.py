@@ -81,7 +81,8 @@ class KernelSpec:
     """What a kernel must do, as the reference says.
 
     Its C entry point gets the inputs' and the outputs' pointers in this order, and the values of
-    `symbols`. `operations` are those of its graph, `calls` what the reference calls itself.
+    `symbols`. `operations` are those of its graph, `calls` what the reference calls itself;
+    `reduced` are the sizes along which something is reduced, scanned or multiplied.
     `ranks` is how many processes call it together; of several, each has a window of `window` bytes
     that the others reach.
     """
@@ -95,6 +96,7 @@ class KernelSpec:
     tolerances: tuple[PrecisionTolerance, ...]
     operations: tuple[str, ...] = ()
     calls: tuple[str, ...] = ()
+    reduced: tuple[str, ...] = ()
     constants: Mapping[str, float] = field(default_factory=dict[str, float])
     ranks: int = 1
     window: str = "0"

@@ -34,6 +34,7 @@ _OF_ONE_ORDER = ("wide", "large")  # values on both sides of 1, far from it
 _WITH_NAN = ("special", "rows")
 _OF_PLACES = ("argmax", "argmin", "topk", "sort")
 _SMALL = (2, 3, 5, 7, 11, 13, 17, 31, 33)
+_BATCHES = (2, 3, 5)
 _ODD = (37, 63, 65, 101, 127, 129)
 _LENGTHS = (355, 401, 463)
 _LONG = (1031, 2053, 3001)
@@ -137,10 +138,10 @@ class _Planner:
             if self._has_later_turns(name):
                 yield self._long(name, "late")
                 yield self._long(name, "late", _LONG_EVEN)
-            if not self._is_by_row(name):
+            if self._is_reduced(name) or not self._is_by_row(name):
                 yield self._long(name, "positive")
-            if "ties" in self._kinds() and not self._is_by_row(name):
-                yield self._long(name, "ties")
+                if "ties" in self._kinds():
+                    yield self._long(name, "ties")
             yield from self._vast(name)
         yield self._case("even", "even-sizes", self._even(), "normal")
         sizes = (self._stretched(0), self._odd(), self._even(), self._stretched(-1))
@@ -192,7 +193,17 @@ class _Planner:
     def _small(self) -> dict[str, int]:
         """Return small sizes, all different where that is possible."""
         few = self.random.sample(_SMALL, min(len(self.names), len(_SMALL)))
-        return self._bounded({n: few[at % len(few)] for at, n in enumerate(self.names)})
+        sizes = {n: few[at % len(few)] for at, n in enumerate(self.names)}
+        batches = {name: self.random.choice(_BATCHES) for name in self._batches()}
+        return self._bounded({**sizes, **batches})
+
+    def _batches(self) -> list[str]:
+        """Return the sizes that count products of matrices, each a whole tile of work or more."""
+        if "bmm" not in self.spec.operations:
+            return []
+        inside = " ".join(size for tensor in self.spec.inputs for size in tensor.shape[-2:])
+        known = {*re.findall(r"\w+", inside), *self.spec.reduced}
+        return [name for name in self.names if name not in known]
 
     def _stretched(self, at: int) -> dict[str, int]:
         """Return small sizes, one of them many times as large as the others."""
@@ -227,20 +238,21 @@ class _Planner:
         if few and not self._is_by_row(name):
             yield self._case(f"{name}-vast", "long", symbols, "normal")
 
+    def _is_reduced(self, name: str) -> bool:
+        return name in self.spec.reduced
+
     def _is_by_row(self, name: str) -> bool:
-        """Whether something is reduced, and not along `name`: as many blocks would be launched."""
+        """Whether the longest reduction is not along `name`: as many blocks would be launched."""
         if not REDUCING & set(self.spec.operations):
             return False
         return not any(re.search(rf"\b{name}\b", rule.reduction) for rule in self.spec.tolerances)
 
     def _has_later_turns(self, name: str) -> bool:
         """Whether a row's loop goes along `name`: a later turn may lose what it must keep."""
-        known = set(self.spec.operations)
         unordered = are_equals_unordered(self.spec) or is_nan_unordered(self.spec)
-        if not REDUCING & known or unordered:
+        if not REDUCING & set(self.spec.operations) or unordered:
             return False
-        # Of several reductions the longest alone is known: softmax between two products, say.
-        return not self._is_by_row(name) or (self._has_products() and bool({"amax", "sum"} & known))
+        return self._is_reduced(name) or not self._is_by_row(name)
 
     def named(self, text: str) -> Iterator[CasePlan]:
         """Yield cases of the sizes and with the values that a candidate's text names."""

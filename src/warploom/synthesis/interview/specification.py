@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -65,7 +65,8 @@ def interview(
     if collective is not None:
         symbols = divided(symbols, graph, collective, ranks)
     example = {symbol.name: symbol.example for symbol in symbols}
-    text = _longest_reduction(graph, example)
+    lengths = list(_reductions(graph))
+    text = max(lengths, key=lambda length: size_value(length, example), default="1")
     if collective is not None and collective.op in REDUCING:
         text = f"({text}*{ranks})"
     operations = tuple(dict.fromkeys(node.op for node in graph.nodes))
@@ -80,6 +81,7 @@ def interview(
         tolerances=tolerances,
         operations=operations,
         calls=tuple(trace["calls"]),
+        reduced=tuple(s.name for s in symbols if re.search(rf"\b{s.name}\b", " ".join(lengths))),
         constants={e["name"]: e["scalar"] for e in loaded["inputs"]
                    if isinstance(e.get("scalar"), int | float)},
         ranks=ranks,
@@ -186,26 +188,18 @@ def _multiple(graph: Graph, symbol: str) -> int:
     return math.lcm(*(int(found) for text in own for found in re.findall(r"//(\d+)", text)))
 
 
-def _longest_reduction(graph: Graph, example: Mapping[str, int]) -> str:
-    """Return the length of the longest reduction, as text."""
-    best = ("1", 1)
+def _reductions(graph: Graph) -> Iterator[str]:
+    """Yield the length of each reduction, scan and product, as text."""
     for node in graph.nodes:
         source = graph.node_of(node.args[0]) if node.args else None
         if source is None or not source.sizes:
             continue
         if node.op in REDUCTIONS:
-            sizes = [source.sizes[d] for d in dims_of(node, len(source.sizes))]
+            yield "*".join(source.sizes[d] for d in dims_of(node, len(source.sizes))) or "1"
         elif node.op in SCANS:
-            sizes = [source.sizes[int(node.args[1])]]
+            yield source.sizes[int(node.args[1])]
         elif node.op in PRODUCTS:
-            sizes = [source.sizes[-1]]
-        else:
-            continue
-        text = "*".join(sizes) or "1"
-        length = size_value(text, example)
-        if length > best[1]:
-            best = (text, length)
-    return best[0]
+            yield source.sizes[-1]
 
 
 def _name(reference: ReferenceProcess, prompt: str) -> str:

@@ -1,0 +1,60 @@
+"""Which cases a specification gets: each size along which something is reduced is tried long."""
+
+from pathlib import Path
+
+import pytest
+
+from warploom.synthesis.correctness.cases import CasePlan, plan_cases
+from warploom.synthesis.interview import interview
+from warploom.synthesis.records import KernelSpec
+from warploom.synthesis.reference.client import ReferenceProcess
+
+_TWO_REDUCTIONS = """
+import torch
+
+def reference(x):
+    return torch.softmax(x, 0).sum(1)
+
+def example_inputs(seed):
+    g = torch.Generator().manual_seed(seed)
+    return (torch.randn(5, 40, generator=g),)
+"""
+_BATCHES = """
+import torch
+
+def reference(q, k):
+    return torch.softmax(q @ k.transpose(-1, -2), dim=-1)
+
+def example_inputs(seed):
+    g = torch.Generator().manual_seed(seed)
+    return (torch.randn(2, 7, 16, generator=g), torch.randn(2, 13, 16, generator=g))
+"""
+
+
+def _specified(folder: Path, text: str) -> KernelSpec:
+    file = folder / "reference.py"
+    file.write_text(text)
+    with ReferenceProcess(file) as reference:
+        return interview(reference, "a kernel", "sm_90", [1, 2, 3]).spec
+
+
+def _by_name(spec: KernelSpec) -> dict[str, CasePlan]:
+    return {plan.name: plan for plan in plan_cases(spec, 1)}
+
+
+def test_each_reduced_size_is_long_and_late(tmp_path: Path) -> None:
+    spec = _specified(tmp_path, _TWO_REDUCTIONS)
+    assert spec.reduced == ("d0", "d1")
+    found = _by_name(spec)
+    for name in spec.reduced:  # the second is the longest
+        for kind in ("normal", "positive", "late", "late-even"):
+            assert found[f"{name}-long-{kind}"].symbols[name] > 500
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_few_products_at_a_time(tmp_path: Path, seed: int) -> None:
+    spec = _specified(tmp_path, _BATCHES)
+    assert spec.reduced == ("d2", "d3")
+    plans = plan_cases(spec, seed)
+    assert {plan.symbols["d0"] for plan in plans if plan.name.startswith("odd-")} <= {2, 3, 5}
+    assert [plan.name for plan in plans if plan.symbols["d0"] > 500] == ["d0-long-normal"]
