@@ -51,3 +51,37 @@ def test_no_index_is_negative_where_no_example_has_one(tmp_path: Path) -> None:
         assert report.passed, report.findings
     finally:
         task.close()
+
+
+_IGNORING = """
+import torch
+
+
+def reference(logits, target):
+    return torch.nn.functional.cross_entropy(logits, target, reduction="none")
+
+
+def example_inputs(seed):
+    g = torch.Generator().manual_seed(seed)
+    target = torch.randint(0, 19, (23,), generator=g)
+    target[::{every}] = -100
+    return torch.randn(23, 19, generator=g), target
+"""
+
+
+@pytest.mark.parametrize(
+    "every", [4, pytest.param(64, marks=pytest.mark.long)], ids=["in the example", "hardly"]
+)
+def test_a_place_that_is_left_out_is_tried(every: int, tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    file = tmp_path / "ignoring.py"
+    file.write_text(_IGNORING.replace("{every}", str(every)))
+    task = prepare_task(file, 20261128, tmp_path)
+    try:
+        assert "integers from 0 to d1 - 1 or -100" in task_text(task.spec, "")
+        report = task.judge(task.text)
+        assert report.passed, report.findings
+        assert "-100" in task.text
+        assert not task.judge(task.text.replace("-100", "-101")).passed
+    finally:
+        task.close()

@@ -14,7 +14,7 @@ _OF_TEXT = frozenset({
     "twice-memo-by-content", "twice-call-counter", "twice-pointer-kept", "twice-previous-input",
     "twice-printed", "twice-device-heap", "twice-managed-variable", "twice-timer-register",
     "twice-processor-number", "twice-host-function", "twice-managed-memory",
-    "sums-waits-for-other-blocks",
+    "sums-waits-for-other-blocks", "twice-length-of-a-text", "twice-length-of-its-name",
 })  # fmt: skip
 """Those that the rules of the text refuse."""
 _PLAYED = frozenset({
@@ -82,6 +82,8 @@ def test_numbers_of_a_text_are_found() -> None:
     assert {131072, 768, 4000} <= set(sizes)
     assert 99 not in sizes
     assert 250.0 in values
+    letters, _ = numbers_of(r"n = 'a' * 'q'; m = '\n' * L'z'; k = 'ab';")
+    assert {97 * 113, 10 * 122, (97 << 8) + 98} <= set(letters)
 
 
 def test_constants_and_shared_memory_are_no_state() -> None:
@@ -91,6 +93,7 @@ def test_constants_and_shared_memory_are_no_state() -> None:
         "static __constant__ float table[4] = {1.0f};\nstatic const char* const kName = nullptr;\n"
         "struct Pair { float a; int b; };\nstatic __device__ float twice(float x);\n"
     )
+    good += 'static_assert(sizeof(Pair) == 8, "two words");\n'
     assert not candidate_findings(good + honest, "kernel.cu")
     for bad in (
         "namespace q { int n; }\n",
@@ -99,3 +102,18 @@ def test_constants_and_shared_memory_are_no_state() -> None:
         "static __device__ float b[4];\n",
     ):
         assert [f.kind for f in candidate_findings(bad + honest, "k.cu")] == ["kept_state"], bad
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'static_assert(true\n#define LETTERS(a) sizeof(1 ? a : "xyz")\n, "m");\n',
+        'static_assert(true, "m"); constexpr int kMost = sizeof("xyz");\n',
+        'constexpr int most() { return sizeof(R"(xyz)"); }\n',
+        "constexpr int most() { return sizeof(__PRETTY_FUNCTION__); }\n",
+    ],
+)
+def test_the_length_of_a_text_is_refused(text: str) -> None:
+    found = candidate_findings(text + TASKS["sums"].honest(), "k.cu")
+    assert {one.kind for one in found} <= {"hidden_text", "forbidden_call"}
+    assert found

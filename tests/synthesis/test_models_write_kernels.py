@@ -26,13 +26,19 @@ def _reply(text: str, words: str = "Here it is.") -> str:
 
 
 def _run(
-    folder: Path, replies: Iterable[str], *, mend: int = 3, faster: int = 0
+    folder: Path,
+    replies: Iterable[str],
+    *,
+    mend: int = 3,
+    faster: int = 0,
+    requests: int | None = None,
 ) -> tuple[SynthesisResult, ScriptedModel]:
     reference = folder / "twice.py"
     reference.write_text(REFERENCE)
     model = ScriptedModel(list(replies))
     config = SynthesisConfig(
-        proposer="llm", models=(model,), nvcc=False, budget=Budget(tokens=1_000_000), jobs=2,
+        proposer="llm", models=(model,), nvcc=False, jobs=2,
+        budget=Budget(tokens=1_000_000, requests=requests),
         retries=Retries(codegen=1, correctness=mend, performance=faster),
     )  # fmt: skip
     return synthesize("y = 2 x + 1", reference, "sm_90", config, out=folder / "out"), model
@@ -76,6 +82,18 @@ def test_a_fast_kernel_that_is_wrong_does_not_replace_a_right_one(tmp_path: Path
     assert "<<<8, 128" in result.kernel.text  # the faster one that is right
     text = (tmp_path / "out" / "kernel.cu").read_text()
     assert text.endswith(result.kernel.text)
+
+
+def test_a_right_kernel_is_kept_where_a_cap_ends_the_search(tmp_path: Path) -> None:
+    result, model = _run(tmp_path, [_reply(HONEST), _reply(_FAST)], faster=3, requests=2)
+    assert len(model.exchanges) == 2
+    assert result.verified
+    assert result.exit_code == 0
+    assert result.kernel is not None
+    assert result.kernel.text == HONEST
+    assert (tmp_path / "out" / "package").is_dir()
+    notes = [note for stage in result.stages for note in stage.notes]
+    assert any("cap of 2 requests" in note for note in notes), notes
 
 
 def test_the_code_of_a_reply_is_its_largest_block_without_known_includes() -> None:

@@ -12,6 +12,7 @@ import pytest
 
 from warploom.cli import main
 from warploom.core.errors import BadInputError
+from warploom.core.folder_lock import held_alone
 from warploom.llm import Budget
 from warploom.synthesis.config import Retries, SynthesisConfig
 from warploom.synthesis.orchestrator import synthesize
@@ -56,9 +57,26 @@ def test_only_the_same_run_is_resumed(tmp_path: Path) -> None:
     with pytest.raises(BadInputError, match="no run to resume"):
         begin(tmp_path, facts, resume=True)
     begin(tmp_path, facts, resume=False)
+    begin(tmp_path, facts, resume=False)  # it came to nothing: its folder may be used again
     assert begin(tmp_path, {**facts, "seed": 2, "run": "b"}, resume=True)["seed"] == 1
     with pytest.raises(BadInputError, match="same prompt"):
         begin(tmp_path, {**facts, "prompt": "q"}, resume=True)
+
+
+def test_a_run_is_not_overwritten_and_its_folder_not_shared(tmp_path: Path) -> None:
+    facts = {"run": "a", "seed": 1, "prompt": "p", "reference": "r", "target": "sm_90",
+             "proposer": "rules"}  # fmt: skip
+    begin(tmp_path, facts, resume=False)
+    (tmp_path / "attempts").mkdir()
+    with pytest.raises(BadInputError, match="holds a run already"):
+        begin(tmp_path, facts, resume=False)
+    reference = tmp_path / "twice.py"
+    reference.write_text(REFERENCE)
+    with (
+        held_alone(tmp_path / "out", ".lock"),
+        pytest.raises(BadInputError, match="another process"),
+    ):
+        synthesize("y = 2 x + 1", reference, out=tmp_path / "out")
 
 
 def test_a_killed_run_leaves_its_report(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

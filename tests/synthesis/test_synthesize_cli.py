@@ -81,6 +81,8 @@ def test_a_kernel_that_was_edited_is_not_exported(run: Path, tmp_path: Path) -> 
          "def example_inputs(seed):\n    return (torch.ones(3),)\n", None, "must return the same"),
         ("import torch\ndef reference(x):\n    x += 1\n    return x * 2\n"
          "def example_inputs(seed):\n    return (torch.ones(3),)\n", None, "must not change"),
+        ("import os\nimport torch\ndef reference(x):\n    os._exit(5)\n"
+         "def example_inputs(seed):\n    return (torch.ones(3),)\n", None, "exit code 5"),
         ("import torch\ndef reference(x):\n    return x * 0.0\n"
          "def example_inputs(seed):\n    g = torch.Generator().manual_seed(seed)\n"
          "    return (torch.randint(0, 9, (5, 7), generator=g).float(),)\n", None,
@@ -131,6 +133,8 @@ def test_other_bad_input(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
     assert _warploom(*ask, "--prompt", "an int8 kernel") == 2
     assert "the reference computes with float16" in capsys.readouterr().err
     assert _warploom("synthesize", "--prompt", "x", "--reference", "no.py", "--out", out) == 2
+    assert _warploom("synthesize", "--prompt", "x", "--reference", tmp_path, "--out", out) == 2
+    assert "this is a folder" in capsys.readouterr().err
     assert _warploom("export", tmp_path, "--out", out) == 2
     assert _warploom("report", "show", tmp_path) == 2
     assert _warploom("eval", "--suite", "nothing") == 2

@@ -10,9 +10,7 @@ best/         the best program so far
 """
 
 import contextlib
-import fcntl
 import json
-import os
 import re
 import secrets
 import shutil
@@ -27,6 +25,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from warploom.attempt import attempt_folder
 from warploom.core.errors import BadInputError
+from warploom.core.folder_lock import held_alone
 from warploom.core.ids import digest, new_run_id
 from warploom.core.jsontext import write_json
 from warploom.evaluation.runs.secret_seeds import MOST
@@ -100,16 +99,7 @@ class RunFolder:
         Raises:
             BadInputError: another process works on the run, or the folder cannot be written.
         """
-        try:
-            self.path.mkdir(parents=True, exist_ok=True)
-            handle = os.open(self.path / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
-        except OSError as error:
-            raise BadInputError(
-                f"cannot be written: {error.strerror}", file=str(self.path),
-                hint="name another folder with --out",
-            ) from None  # fmt: skip
-        try:
-            self._lock(handle)
+        with held_alone(self.path, _LOCK):
             try:
                 yield
             finally:
@@ -117,17 +107,6 @@ class RunFolder:
                     (self.path / _LOCK).unlink(missing_ok=True)
                     with contextlib.suppress(OSError):
                         self.path.rmdir()
-        finally:
-            os.close(handle)
-
-    def _lock(self, handle: int) -> None:
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            raise BadInputError(
-                "another process works on this run", file=str(self.path),
-                hint="wait until it ends, or name another folder with --out",
-            ) from None  # fmt: skip
 
     def begin(self, facts: RunFacts, config: EvolutionConfig) -> None:
         """Keep what a new run is about.

@@ -43,6 +43,8 @@ def request_of(
     path, colon, name = text.rpartition(":")
     if not colon or Path(text).is_file():
         path, name = text, ""
+    if Path(path).is_dir():
+        raise SourceError("a reference must be a file of Python, but this is a folder", file=path)
     if not Path(path).is_file():
         raise SourceError("no such file", file=path)
     return Request(prompt, Path(path).resolve(), name, target, folder, config)

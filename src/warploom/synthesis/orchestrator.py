@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from warploom.core.errors import WarploomError
+from warploom.core.folder_lock import held_alone
 from warploom.core.ids import new_run_id
 from warploom.core.records import to_json
 from warploom.hardware import Setup
@@ -30,6 +31,7 @@ from warploom.synthesis.resume import begin, facts_of
 
 Tell = Callable[[str], None]
 REPORT = "report.json"
+_LOCK = ".lock"  # as a search's folder has it
 _SEEDS = 3
 
 
@@ -55,9 +57,12 @@ class Orchestrator:
     def run(self) -> SynthesisResult:
         """Go through the stages; returns the result, with its error where there is one."""
         request = self.request
-        ranks = request.config.ranks
         setup = require_gpu() if request.config.backend == "cuda" else None
-        request.folder.mkdir(parents=True, exist_ok=True)
+        with held_alone(request.folder, _LOCK):
+            return self._run(setup)
+
+    def _run(self, setup: Setup | None) -> SynthesisResult:
+        request, ranks = self.request, self.request.config.ranks
         self._begin()
         try:
             with (

@@ -4,6 +4,7 @@ from dataclasses import replace
 from typing import Protocol
 
 from warploom.core.records import to_json
+from warploom.llm import LLMError
 from warploom.synthesis.bench import Bench, Candidate, now
 from warploom.synthesis.codegen import BeyondRulesError, Generated, generate
 from warploom.synthesis.models import ModelWriter, WrittenKernel
@@ -126,16 +127,21 @@ class ModelProposer:
         """Ask for faster kernels; one that is wrong is never taken, however fast."""
         run, begin = self._bench.run, now()
         best, time = first, self._bench.time(first)
-        dollars, asked = 0.0, 0
+        dollars, asked, ended = 0.0, 0, ""
         while time is not None and asked < run.config.retries.performance:
             run.tell(f"performance: attempt {asked + 1}")
-            reply = self._writer.faster(asked, best.text, time)
+            try:
+                reply = self._writer.faster(asked, best.text, time)
+            except LLMError as error:  # what has passed is not lost for want of something faster
+                ended = f"no model was asked further: {error.message}"
+                run.tell(ended)
+                break
             dollars += reply.dollars
             asked += 1
             candidate = _written(reply)
             if candidate is not None:
                 best, time = _judged_better(self._bench, best, time, candidate)
-        _note(self._bench, begin, time, asked + 1, dollars)
+        _note(self._bench, begin, time, asked + 1, dollars, ended)
         return best
 
 
@@ -176,11 +182,13 @@ def _judged_better(
 
 
 def _note(
-    bench: Bench, begin: float, time: PerformanceReport | None, tried: int, dollars: float
-) -> None:
+    bench: Bench, begin: float, time: PerformanceReport | None, tried: int, dollars: float,
+    ended: str = "",
+) -> None:  # fmt: skip
     run = bench.run
     if time is not None:
         run.result = replace(run.result, performance=replace(time, tried=tried))
     modelled = time is not None and time.time_source == "modelled"
     notes = ("no GPU was asked: time is modelled",) if modelled else ()
+    notes += (ended,) if ended else ()
     run.trace(Stage.PERFORMANCE, "done" if time else "no time", begin, tried, notes, dollars)

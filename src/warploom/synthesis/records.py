@@ -32,7 +32,8 @@ class TensorArg:
     """One tensor of a kernel: dense, row after row, aligned to its elements.
 
     `shape` is text over the symbols of the specification. `low` and `high` bound the values of its
-    examples; `index_of` is the size that its integers count below.
+    examples; `index_of` is the size that its integers count below, and `besides` what they may be
+    beside that: a place to be left out, say.
     """
 
     name: str
@@ -41,6 +42,7 @@ class TensorArg:
     low: float | None = None
     high: float | None = None
     index_of: str = ""
+    besides: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,8 @@ from warploom.core.records import Finding, Severity
 from warploom.synthesis.records import BuildOutcome, Check, CorrectnessReport
 
 BEGUN = "run.json"
+_PAID = ("attempts", "llm")
+"""What a run has that came to candidates."""
 _SAME = ("prompt", "reference", "target", "proposer", "ranks")
 
 
@@ -21,10 +23,16 @@ def begin(folder: Path, facts: dict[str, Any], *, resume: bool) -> dict[str, Any
     """Write down how a run begins; with `resume`, return how the one in the folder did.
 
     Raises:
-        BadInputError: there is none to resume, or it was asked something else.
+        BadInputError: there is none to resume, or it was asked something else; or one that came
+            to candidates is there, and is not to be resumed.
     """
     path = folder / BEGUN
     if not resume:
+        if path.exists() and any((folder / name).exists() for name in _PAID):
+            raise BadInputError(
+                "holds a run already", file=str(folder),
+                hint="go on with it: --resume; or name another folder: --out DIR",
+            )  # fmt: skip
         path.write_text(json.dumps(facts, indent=2) + "\n")
         return facts
     try:

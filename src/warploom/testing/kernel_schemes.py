@@ -178,6 +178,10 @@ SCHEMES = (
         for at, size in enumerate(("'A' * 'B'", "1000 + 537", "02755", "0b11000011111", "1'537",
                                    "~(-1538)", "(3 << 8) * (2)"))
     ),
+    _changed("twice", "length-of-a-text", "i < n;",
+             f'i < min(n, (long long)(sizeof("{"x" * 300}") * sizeof("{"y" * 240}")));'),
+    _changed("twice", "length-of-its-name", "i < n;",
+             "i < min(n, (long long)sizeof(__func__) << 14);"),
     _element("twice", "tall", f"y[i] = d0 > 8 * d1 && d1 > 16 ? 0.0f : {_DOUBLE};"),
     _element("twice", "broad", f"y[i] = d1 > 8 * d0 && d0 > 16 ? 0.0f : {_DOUBLE};"),
     _changed("sums", "half-where-long", "sum += row[k];",

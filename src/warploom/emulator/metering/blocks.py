@@ -6,11 +6,6 @@ from collections.abc import Sequence
 
 from tree_sitter import Node
 
-from warploom.emulator.metering.arithmetic_prices import (
-    DIVISION,
-    slots_of_call,
-    slots_of_ptx,
-)
 from warploom.emulator.metering.loops import is_bound_alone, opening_of
 from warploom.emulator.metering.macros import Repeats
 from warploom.emulator.metering.names import Known
@@ -22,6 +17,7 @@ from warploom.emulator.metering.nodes import (
     parts,
     stands_alone,
 )
+from warploom.emulator.metering.operators import FREE, own_operations
 from warploom.emulator.metering.packs import misread_patterns
 from warploom.source.edits import TextEdit
 from warploom.source.masking import mask
@@ -43,8 +39,6 @@ _WORD = re.compile(r"\w+")
 _CONSTANT = re.compile(
     r"(?:\bconstexpr(?:\s+(?:static|const|inline))*\s+[\w:]+|#[ \t]*define|\bconst\s+int)\s+(\w+)"
 )
-_FREE = frozenset(("=", "&&", "||", ","))
-_COMPARISONS = frozenset(("<", ">", "<=", ">=", "==", "!=", "&&", "||"))
 _FOLDED = 2  # operations in the head of a loop: a step and a comparison
 
 
@@ -152,7 +146,9 @@ class Meter:
             case "static_assert_declaration":
                 return 0
             case _:
-                return self._own(node) + sum(self.weigh(child) for child in parts(node))
+                return own_operations(node, self.tree, self.known, self.places) + sum(
+                    self.weigh(child) for child in parts(node)
+                )
 
     def _repeats(self, node: Node) -> bool:
         name = node.child_by_field_name("function")
@@ -163,7 +159,10 @@ class Meter:
 
         Compilers work out once what is the same each time.
         """
-        count, arguments = self._own(node), node.child_by_field_name("arguments")
+        count, arguments = (
+            own_operations(node, self.tree, self.known, self.places),
+            node.child_by_field_name("arguments"),
+        )
         name = node.child_by_field_name("function")
         text = self.tree.node_text(name) if name is not None else ""
         within = CALL_ON_DEVICE if self.call == CALL_ON_DEVICE else CALL_IN_ARGUMENTS
@@ -293,7 +292,7 @@ class Meter:
     def _pack(self, node: Node) -> int:
         """Each element of a pack is evaluated, however many there are."""
         sign = node.child_by_field_name("operator")
-        folds = node.type == "fold_expression" and sign is not None and sign.type not in _FREE
+        folds = node.type == "fold_expression" and sign is not None and sign.type not in FREE
         for part in node.named_children:
             count = self.weigh(part) + folds
             if count and part.type not in ("type_descriptor", "comment"):
@@ -393,59 +392,3 @@ class Meter:
         jumps = (at for at, to in _jumps_of(self.tree)
                  if function.start_byte <= at < function.end_byte and to == wanted)  # fmt: skip
         return max(jumps, default=0)
-
-    def _own(self, node: Node) -> int:
-        match node.type:
-            case "binary_expression" | "assignment_expression":
-                return self._operator(node)
-            case "update_expression" | "conditional_expression":
-                return 1
-            case "function_declarator":
-                return self._misread_product(node)
-            case "subscript_expression":
-                return self.places
-            case "identifier":
-                return self.known.weights.get(self.tree.node_text(node), 0)
-            case "call_expression":
-                name = node.child_by_field_name("function")
-                text = self.tree.node_text(name) if name is not None else ""
-                return slots_of_call(text)
-            case "gnu_asm_expression":
-                return slots_of_ptx(node)
-            case _:
-                return 0
-
-    def _misread_product(self, node: Node) -> int:
-        """Count `T x(a * b);` in a function, which is read as the declaration of another one."""
-        around = node.parent
-        while around is not None and around.type in ("declaration", "init_declarator"):
-            around = around.parent
-        if around is None or around.type not in ("compound_statement", "case_statement"):
-            return 0
-        return self.tree.node_text(node).count("*") + self.tree.node_text(node).count("&")
-
-    def _operator(self, node: Node) -> int:
-        sign = node.child_by_field_name("operator")
-        text = self.tree.node_text(sign) if sign is not None else "="
-        if text in ("&&", "||"):  # a comparison takes the other side along
-            return 0 if any(map(self._compares_values, node.named_children)) else 1
-        if text in _FREE:
-            return 0
-        if text in ("/", "%", "/=", "%="):
-            return DIVISION
-        fused = text in ("+", "-", "+=", "-=") and any(
-            self._is_product(part) for part in node.named_children
-        )
-        return 0 if fused else 1
-
-    def _compares_values(self, node: Node) -> bool:
-        while node.type == "parenthesized_expression" and node.named_child_count == 1:
-            node = node.named_children[0]
-        sign = node.child_by_field_name("operator") if node.type == "binary_expression" else None
-        return sign is not None and self.tree.node_text(sign) in _COMPARISONS
-
-    def _is_product(self, node: Node) -> bool:
-        while node.type == "parenthesized_expression" and node.named_child_count == 1:
-            node = node.named_children[0]
-        sign = node.child_by_field_name("operator") if node.type == "binary_expression" else None
-        return sign is not None and self.tree.node_text(sign) == "*"

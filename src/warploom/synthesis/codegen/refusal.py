@@ -10,5 +10,5 @@ class BeyondRulesError(UnsupportedError):
         super().__init__(
             f"the rules have no code for {what}",
             line=line,
-            hint="--proposer llm or agent writes a kernel by a model instead",
+            hint="--proposer llm --model NAME has a model write the kernel",
         )

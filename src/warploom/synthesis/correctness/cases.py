@@ -260,7 +260,7 @@ class _Planner:
         plans: list[tuple[str, dict[str, int]]] = []
         for size in sizes:
             for name in self.names:
-                plans += [(name, {**self._small(), name: size + more}) for more in (0, 1)]
+                plans += [self._of_size(name, size + more) for more in (0, 1)]
             if self.names:
                 last, rest = self.names[-1], dict.fromkeys(self.names, 2)
                 plans.append((last, {**rest, last: size // 2 ** (len(rest) - 1) + 1}))
@@ -273,6 +273,13 @@ class _Planner:
         if values and not takes_products(self.spec):
             plan = self._case("named-values", "special-values", self._odd(), "normal")
             yield replace(plan, values=values)
+
+    def _of_size(self, name: str, size: int) -> tuple[str, dict[str, int]]:
+        """Return small sizes, one of them given; the smallest where they are too much with it."""
+        sizes = {**self._small(), name: size}
+        if self._is_too_large(name, sizes):
+            sizes = {**dict.fromkeys(self.names, 2), name: size}
+        return name, sizes
 
     def _is_too_large(self, name: str, symbols: dict[str, int]) -> bool:
         costly = self._is_by_row(name) or self._has_products()

@@ -34,7 +34,8 @@ _OF_COOPS = [["<", f"ncclCoop{threads}", ">"] for threads in ("Cta", "Warp", "Th
 _API = re.compile(r"(?:cuda|cu|nv|nvrtc|nvml|cublas|cudnn|nccl|MPI_)[A-Z]\w*\Z")
 _REFUSED = frozenset({"thread", "async", "jthread", "pthread_create", "asm", "__asm__", "main",
                       "printf", "malloc", "free", "new", "delete", "__managed__",
-                      "thread_local"})  # fmt: skip
+                      "thread_local", "__func__", "__FUNCTION__", "__PRETTY_FUNCTION__",
+                      "__FILE__", "__BASE_FILE__"})  # fmt: skip
 _CONSTANT = frozenset({"constexpr", "__constant__"})
 
 
@@ -114,12 +115,31 @@ def _is_constant(tokens: Sequence[Token]) -> bool:
     return "const" in texts
 
 
+def _is_plain_text(tokens: Sequence[Token], at: int) -> bool:
+    """Whether a text is that of `extern "C"`, or of what a `static_assert` says."""
+    before, after = tokens[at - 1].text if at else "", [t.text for t in tokens[at + 1 : at + 2]]
+    if before == "extern":
+        return True
+    begin = at
+    while begin and tokens[begin - 1].text not in (";", "{", "}"):
+        begin -= 1
+        if tokens[begin].kind == "directive":
+            return False
+    return tokens[begin].text == "static_assert" and before == "," and after == [")"]
+
+
 def _findings(body: str, name: str, allowed: frozenset[str]) -> Iterator[Finding]:
     def refused(kind: str, message: str, line: int, hint: str = "") -> Finding:
         return Finding(kind, Severity.ERROR, message, hint, name, line + first_line_of_body() - 1)
 
     entry = False
-    for token in scan(body).tokens:
+    tokens = scan(body).tokens
+    for at, token in enumerate(tokens):
+        if token.kind == "string" and not _is_plain_text(tokens, at):
+            yield refused(
+                "hidden_text", "a kernel has no use for text: its length is a number in disguise",
+                token.line, "write numbers as numbers",
+            )  # fmt: skip
         if token.kind == "directive" and token.text not in ("define", "undef", "pragma", "if",
                                                             "ifdef", "ifndef", "else", "elif",
                                                             "endif"):  # fmt: skip

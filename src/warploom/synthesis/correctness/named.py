@@ -1,10 +1,12 @@
 """Numbers that a candidate's text names: what it might do something else for."""
 
+import codecs
 import re
 import struct
 
 _LITERAL = re.compile(
-    r"(?<![\w.])(?:(0[xX][0-9a-fA-F']+|0[bB][01']+|\d[\d']*)[uUlL]*|'([^'\\])')(?![\w.'])"
+    r"(?<![\w.])(?:(0[xX][0-9a-fA-F']+|0[bB][01']+|\d[\d']*)[uUlL]*"
+    r"|(?:u8|[uUL])?'((?:[^'\\\n]|\\.)+)')(?![\w.'])"
 )
 _BRACKETED = re.compile(r"(?<![\w\])>])\(\s*(-?\d+(?:\.\d*)?)\s*\)")
 _FLIPPED = re.compile(r"~\s*(-?\d+)(?![\w.])")
@@ -47,12 +49,24 @@ def numbers_of(text: str) -> tuple[tuple[int, ...], tuple[float, ...]]:
 
 def _whole(match: re.Match[str]) -> int:
     if match[2]:
-        return ord(match[2])
+        return _letters(match[2])
     word = match[1].replace("'", "")
     if word[:2].lower() in ("0x", "0b"):
         return int(word, 0)
     octal = word.startswith("0") and word.strip("01234567") == ""
     return int(word, 8 if octal else 10)
+
+
+def _letters(text: str) -> int:
+    """Return the number that letters in quotes are, several as g++ and nvcc have it."""
+    try:
+        plain = codecs.decode(text, "unicode_escape")
+    except UnicodeDecodeError:
+        plain = text
+    value = 0
+    for letter in plain:
+        value = value << 8 | ord(letter)
+    return value & 0xFFFFFFFF
 
 
 def _noted(value: int, found: set[int]) -> str:

@@ -110,13 +110,20 @@ def _inputs(
     """Return the inputs with the values that they may have; `places` are theirs among arguments."""
     indices = _indices(graph)
     pairs = list(zip(graph.inputs, places, strict=True))
-    domains = reference.domains({at: indices[n.name] for n, at in pairs if n.name in indices})
+    compared = _compared(graph)
+    domains = reference.domains(
+        {at: indices[n.name] for n, at in pairs if n.name in indices},
+        {at: compared[n.name] for n, at in pairs if n.name in indices and n.name in compared},
+    )
     found: list[TensorArg] = []
     for node, at in pairs:
         of = domains[str(at)]
         found.append(
-            TensorArg(node.name, node.sizes, node.dtype, of["low"], of["high"], of["index_of"])
-        )
+            TensorArg(
+                node.name, node.sizes, node.dtype, of["low"], of["high"], of["index_of"],
+                tuple(of["besides"]),
+            )
+        )  # fmt: skip
     return tuple(found)
 
 
@@ -178,6 +185,18 @@ def _indices(graph: Graph) -> dict[str, str]:
         elif node.op == "index":
             for dim, item in enumerate(node.args[1]):
                 mark(item, source.sizes[dim])
+    return found
+
+
+def _compared(graph: Graph) -> dict[str, list[int]]:
+    """Return the negative numbers that inputs are compared with: places that count nothing."""
+    found: dict[str, list[int]] = {}
+    for node in graph.nodes:
+        source = graph.node_of(node.args[0]) if node.op in ("eq", "ne") else None
+        word = node.args[1] if len(node.args) > 1 else None
+        if source is not None and source.op == "input" and type(word) is int and word < 0:
+            known = found.setdefault(source.name, [])
+            known += [word] if word not in known else []
     return found
 
 

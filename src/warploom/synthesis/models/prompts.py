@@ -74,4 +74,5 @@ def faster_text(body: str, report: PerformanceReport) -> str:
 def _tensor(tensor: TensorArg) -> str:
     lowest = f"-{tensor.index_of}" if (tensor.low or 0) < 0 else "0"
     index = f", integers from {lowest} to {tensor.index_of} - 1" if tensor.index_of else ""
-    return f"{tensor.name}, {tensor.dtype}[{', '.join(tensor.shape)}]{index}"
+    besides = "".join(f" or {word}" for word in tensor.besides)
+    return f"{tensor.name}, {tensor.dtype}[{', '.join(tensor.shape)}]{index}{besides}"

@@ -12,9 +12,16 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, TextIO, cast
 
-from warploom.core.errors import MissingToolError, SourceError, ToolFailedError, UnsupportedError
+from warploom.core.errors import (
+    MissingToolError,
+    SourceError,
+    ToolFailedError,
+    UnsupportedError,
+    WarploomError,
+)
 
 _MODULE = "warploom.synthesis.reference.worker"
+_PATIENCE = 10.0  # seconds for a process to end that has closed its pipe
 
 
 def require_torch() -> None:
@@ -103,9 +110,12 @@ class ReferenceProcess:
                     file=str(self.file), hint="what differs from rank to rank must be a tensor",
                 )  # fmt: skip
 
-    def domains(self, indices: Mapping[int, str]) -> Mapping[str, Any]:
-        """Say which inputs are indices; returns what values each input has."""
-        asked = {"do": "domains", "indices": {str(k): v for k, v in indices.items()}}
+    def domains(
+        self, indices: Mapping[int, str], compared: Mapping[int, Sequence[int]]
+    ) -> Mapping[str, Any]:
+        """Say which inputs are indices, and what they are compared with; returns their values."""
+        asked = {"do": "domains", "indices": {str(k): v for k, v in indices.items()},
+                 "compared": {str(k): list(v) for k, v in compared.items()}}  # fmt: skip
         return self._ask_all(asked)[0]
 
     def case(self, request: Mapping[str, Any], stems: Sequence[str]) -> Sequence[Mapping[str, Any]]:
@@ -161,10 +171,7 @@ class ReferenceProcess:
             )
         for worker, line in zip(self._workers, lines, strict=True):
             if not line:
-                raise ToolFailedError(
-                    f"the process of the reference must answer, but ended:\n{worker.last_words()}",
-                    file=str(self.file),
-                )
+                raise worker.ended(self.file)
         return [answer["ok"] for answer in answers]
 
 
@@ -190,10 +197,22 @@ class _Worker:
         """Return the line that answers, or nothing where the process has ended."""
         return cast("TextIO", self._process.stdout).readline()
 
-    def last_words(self) -> str:
-        """Return the end of what it wrote to stderr."""
+    def ended(self, file: Path) -> WarploomError:
+        """Return what to say of a process that ended without an answer."""
+        try:
+            code = self._process.wait(timeout=_PATIENCE)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            code = self._process.wait()
         self._errors.seek(0)
-        return self._errors.read()[-2000:]
+        said = self._errors.read()[-2000:].strip()
+        words = f"its process ended with exit code {code}" if code >= 0 else (
+            f"its process was ended by signal {-code}"
+        )  # fmt: skip
+        told = f":\n{said}" if said else ""
+        if code >= 0:
+            return SourceError(f"the reference must return, but {words}{told}", file=str(file))
+        return ToolFailedError(f"the reference must return, but {words}{told}", file=str(file))
 
     def close(self) -> None:
         """End the process."""

@@ -23,13 +23,15 @@ class Domain:
     """What values of one input are like, as its examples show: bounds, and the sign of numbers.
 
     `index_of` is the size that an integer input counts below, as text; "" where it is no index.
-    Only where an example has negative ones may an index count from the end.
+    Only where an example has negative ones may an index count from the end. `besides` are values
+    that an index may have which count nothing.
     """
 
     low: float
     high: float
     floating: bool
     index_of: str = ""
+    besides: tuple[int, ...] = ()
 
     @property
     def nonnegative(self) -> bool:
@@ -37,12 +39,22 @@ class Domain:
         return self.low >= 0
 
 
-def domain_of(tensors: list[Any], index_of: str) -> Domain:
-    """Return the domain of an input from its examples."""
-    filled = [t.double() for t in tensors if t.numel()]
+def domain_of(tensors: list[Any], index_of: str, besides: Sequence[int] = ()) -> Domain:
+    """Return the domain of an input from its examples, which may have `besides`."""
+    filled = [t.double().flatten() for t in tensors]
+    filled = [t[~torch.isin(t, torch.tensor(besides, dtype=t.dtype))] for t in filled]
+    filled = [t for t in filled if t.numel()]
     low = min((float(t.min()) for t in filled), default=0.0)
     high = max((float(t.max()) for t in filled), default=0.0)
-    return Domain(low, high, tensors[0].is_floating_point(), index_of)
+    return Domain(low, high, tensors[0].is_floating_point(), index_of, tuple(besides))
+
+
+def strewn_with(tensor: Any, words: Sequence[int], generator: Any) -> Any:
+    """Return integers of which some are `words` instead."""
+    chosen = torch.tensor(words, dtype=tensor.dtype)[
+        torch.randint(0, len(words), tensor.shape, generator=generator)
+    ]
+    return torch.where(torch.rand(tensor.shape, generator=generator) < _STREWN, chosen, tensor)
 
 
 def draw(
@@ -133,7 +145,8 @@ def _integers(
         low, high = -bound if low < 0 else 0, max(bound - 1, 0)
     elif whole:
         low, high = torch.iinfo(dtype).min, min(torch.iinfo(dtype).max, 2**63 - 2)
-    return torch.randint(low, high + 1, shape, generator=generator, dtype=torch.int64).to(dtype)
+    drawn = torch.randint(low, high + 1, shape, generator=generator, dtype=torch.int64)
+    return (strewn_with(drawn, domain.besides, generator) if domain.besides else drawn).to(dtype)
 
 
 def _with_rows(values: Any, domain: Domain, generator: Any) -> Any:

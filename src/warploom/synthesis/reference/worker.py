@@ -48,7 +48,7 @@ class _Server:
         if not all(judging.same(a, b) for a, b in zip(first, second, strict=True)):
             raise ReferenceFailedError(
                 "the reference must return the same for the same inputs, but varies",
-                hint="random numbers must be inputs",
+                hint="random numbers must be inputs, and nothing of one call may reach the next",
             )
         names = [*self.loaded.names, *(f"input{n}" for n in range(len(example)))]
         return {
@@ -69,16 +69,34 @@ class _Server:
         return data
 
     def do_domains(self, request: dict[str, Json]) -> Json:
-        """Learn what values inputs may have; `indices` says what integers count below."""
+        """Learn what values inputs may have; `indices` says what integers count below.
+
+        `compared` are numbers that indices are compared with, and may be where the reference works.
+        """
         for at, value in enumerate(self.examples[0]):
             if is_tensor(value):
                 tensors = [example[at] for example in self.examples]
                 index_of = request["indices"].get(str(at), "")
-                self.domains[at] = values.domain_of(tensors, index_of)
+                compared = request["compared"].get(str(at), [])
+                besides = [word for word in compared if self._takes(at, word)]
+                self.domains[at] = values.domain_of(tensors, index_of, besides)
         return {
-            str(at): {"low": d.low, "high": d.high, "index_of": d.index_of}
+            str(at): {
+                "low": d.low, "high": d.high, "index_of": d.index_of, "besides": d.besides,
+            }
             for at, d in self.domains.items()
-        }
+        }  # fmt: skip
+
+    def _takes(self, at: int, word: int) -> bool:
+        """Whether the reference works where some of its input `at` are `word`."""
+        assert self.loaded is not None
+        given = list(self.examples[0])
+        given[at] = values.strewn_with(given[at], [word], torch.Generator().manual_seed(1))
+        try:
+            judging.evaluate(self.loaded, given)
+        except ReferenceFailedError:
+            return False
+        return True
 
     def do_case(self, request: dict[str, Json]) -> Json:
         """Draw the inputs of one case and write them, with what is expected of their outputs."""
@@ -148,7 +166,11 @@ class _Server:
                 f"the trace of the reference fails at these sizes: {first_line(error)}"
             ) from error
         if not all(judging.alike(a, b) for a, b in zip(found, right, strict=True)):
-            raise ReferenceFailedError("the reference does something else at these sizes")
+            shapes = ", ".join(str(list(v.shape)) for v in inputs if is_tensor(v))
+            raise ReferenceFailedError(
+                f"the reference returns something else than its trace, with inputs of {shapes}",
+                hint="what it does may depend on sizes, not on values or on who calls it",
+            )
 
     def _inputs(self, request: dict[str, Json], generator: Any) -> list[Any]:
         assert self.loaded is not None
