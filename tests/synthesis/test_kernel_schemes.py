@@ -110,6 +110,7 @@ def test_constants_and_shared_memory_are_no_state() -> None:
         'static_assert(true\n#define LETTERS(a) sizeof(1 ? a : "xyz")\n, "m");\n',
         'static_assert(true, "m"); constexpr int kMost = sizeof("xyz");\n',
         'constexpr int most() { return sizeof(R"(xyz)"); }\n',
+        '#define LETTERS(a) sizeof(a)\nconstexpr int kMost = LETTERS(extern "xyz");\n',
         "constexpr int most() { return sizeof(__PRETTY_FUNCTION__); }\n",
     ],
 )

@@ -119,7 +119,7 @@ def _is_plain_text(tokens: Sequence[Token], at: int) -> bool:
     """Whether a text is that of `extern "C"`, or of what a `static_assert` says."""
     before, after = tokens[at - 1].text if at else "", [t.text for t in tokens[at + 1 : at + 2]]
     if before == "extern":
-        return True
+        return tokens[at].text == '"C"'
     begin = at
     while begin and tokens[begin - 1].text not in (";", "{", "}"):
         begin -= 1
