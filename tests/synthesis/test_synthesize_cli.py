@@ -46,7 +46,9 @@ def test_a_run_is_verified_and_reported(run: Path, capsys: pytest.CaptureFixture
 
 def test_the_package_computes_as_its_reference_on_the_cpu(run: Path, tmp_path: Path) -> None:
     assert _warploom("export", run, "--out", tmp_path / "package") == 0
-    assert "No GPU has run" in (tmp_path / "package" / "VERIFICATION.md").read_text()
+    told = (tmp_path / "package" / "VERIFICATION.md").read_text()
+    assert "No GPU has run" in told
+    assert "`rms_norm.py`" in told, "the author's folders are nobody's business"
     environment = {
         **os.environ, "PYTHONPATH": str(tmp_path / "package" / "src"),
         "XDG_CACHE_HOME": str(tmp_path / "cache"),
@@ -167,3 +169,10 @@ def test_a_suite_keeps_outcomes_and_goes_on(
     again = json.loads(capsys.readouterr().out)
     assert again["outcomes"] == first["outcomes"]
     assert "| axpby | verified |" in (tmp_path / "suite" / "table.md").read_text()
+
+
+def test_each_check_is_explained() -> None:
+    from warploom.synthesis.correctness.accept import CHECKS
+    from warploom.synthesis.export.verification import MEANING
+
+    assert set(CHECKS) <= set(MEANING)

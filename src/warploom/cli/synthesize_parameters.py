@@ -35,7 +35,7 @@ KernelTarget = Annotated[
     typer.Option("--target", metavar="ARCH", help="sm_80, sm_90, sm_90a, sm_100 or sm_120."),
 ]
 Tune = Annotated[
-    int, typer.Option("--tune", metavar="N", help="Settings of the parameters to try.")
+    int, typer.Option("--tune", metavar="N", help="Settings of the parameters to try, 1 to 64.")
 ]
 SecretSeed = Annotated[
     int | None,

@@ -80,6 +80,6 @@ class SynthesisConfig:
         if not 1 <= self.ranks <= MOST_RANKS:
             raise BadInputError(f"ranks must be 1 to {MOST_RANKS}, got {self.ranks}")
         if not 1 <= self.tune <= 64:
-            raise BadInputError(f"tune must be 1 to 64 settings, got {self.tune}")
+            raise BadInputError(f"tune must be 1 to 64 settings (--tune), got {self.tune}")
         if self.seconds <= 0:
             raise BadInputError(f"seconds must be more than 0, got {self.seconds}")

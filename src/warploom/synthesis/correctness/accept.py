@@ -38,7 +38,7 @@ from warploom.synthesis.correctness.ways import unshown, way_finding
 from warploom.synthesis.records import BuildOutcome, Check, CorrectnessReport, KernelSpec
 from warploom.synthesis.reference.client import ReferenceProcess
 
-_CHECKS = (
+CHECKS = (
     "legality", "build", "nvcc", "private-seeds", "odd-sizes", "even-sizes", "named-sizes",
     "sizes-of-zero", "sizes-of-one", "long", "accumulation", "magnitudes", "special-values", "ties",
     "misaligned", "aliasing", "inputs-unchanged", "surroundings-unchanged", "deterministic",
@@ -345,7 +345,7 @@ class _Judge:
         """Return what was found."""
         checks = tuple(
             Check(name, name not in self.failed, self.done[name], self.failed.get(name, ""))
-            for name in _CHECKS
+            for name in CHECKS
             if self.done[name] or name in self.failed
         )
         merged = [item.finding for item in merge([self.findings])]

@@ -1,15 +1,20 @@
 """VERIFICATION.md: what was verified, how, and what was not."""
 
+from pathlib import Path
+
 from warploom.core.version import VERSION
 from warploom.synthesis.records import CorrectnessReport
 from warploom.synthesis.result import SynthesisResult
 
-_MEANING = {
+_ON_GPU = "on-the-gpu"
+MEANING = {
     "legality": "the text holds kernels and their launches only",
     "build": "it builds for the emulator",
     "nvcc": "the CUDA compiler takes it",
     "private-seeds": "the reference's own example inputs, from seeds that nobody knew",
     "odd-sizes": "odd sizes that are no squares",
+    "even-sizes": "multiples of four and of a warp",
+    "named-sizes": "sizes that the kernel's text names, and one more",
     "sizes-of-zero": "sizes of zero",
     "sizes-of-one": "sizes of one",
     "long": "long dimensions",
@@ -17,13 +22,22 @@ _MEANING = {
     "magnitudes": "large, small and nearly equal numbers",
     "special-values": "NaN, infinities, zeros of both signs, subnormal numbers",
     "ties": "equal values, of which the first counts",
-    "misaligned": "tensors that begin one element off any alignment",
+    "misaligned": "tensors that begin one to three elements off any alignment",
     "aliasing": "inputs that share memory",
     "inputs-unchanged": "inputs are as they were",
     "surroundings-unchanged": "words around the tensors are as they were",
     "deterministic": "another schedule gives the same bits",
     "memory-and-races": "no access out of bounds, no read of what nobody wrote, no race",
+    "every-way": "each way of each condition was taken in a compared call, or fails openly",
+    _ON_GPU: "the same trial on a GPU, twice, and under compute-sanitizer's tools",
 }
+"""What each check of a report means."""
+
+
+_NO_GPU = (
+    "- **No GPU has run this kernel here.** Races and bounds were checked by the emulator; "
+    "times are modelled, not measured."
+)
 
 
 def verification_text(result: SynthesisResult, *, has_host: bool) -> str:
@@ -33,11 +47,12 @@ def verification_text(result: SynthesisResult, *, has_host: bool) -> str:
     assert spec is not None
     lines = [
         f"# What was verified of {spec.name}", "",
-        f"By warploom {VERSION}, run {result.run}, against the reference `{result.reference}` in "
+        f"By warploom {VERSION}, run {result.run}, against the reference "
+        f"`{Path(result.reference).name}` in "
         "double precision, on its CPU emulator of CUDA: "
         f"{report.cases} cases, each under two schedules.", "",
         "| check | times | what it means |", "|---|---|---|",
-        *(f"| {c.name} | {c.times} | {_MEANING.get(c.name, c.name)} |" for c in report.checks), "",
+        *(f"| {c.name} | {c.times} | {MEANING.get(c.name, c.name)} |" for c in report.checks), "",
         "Tolerances, owned by the harness:", "",
         *(
             f"- `{t.name}` ({t.dtype}): {rule.rtol:.3g} of the value, and {rule.room:.3g} + n/2 "
@@ -45,8 +60,7 @@ def verification_text(result: SynthesisResult, *, has_host: bool) -> str:
             for t, rule in zip(spec.outputs, spec.tolerances, strict=True)
         ), "",
         "Builds:", "", *_builds(report), "", "## What was not", "",
-        "- **No GPU has run this kernel here.** Races and bounds were checked by the emulator; "
-        "times are modelled, not measured.",
+        *([] if any(check.name == _ON_GPU for check in report.checks) else [_NO_GPU]),
         *(f"- Not tried: {words}" for words in report.skipped),
         "- Inputs that are not dense are copied by the binding before the kernel sees them.",
         "- There is no backward: the operator has no gradient.",

@@ -147,7 +147,8 @@ def outputs_of(result: Any) -> tuple[Any, ...]:
                 "the reference must return a tensor or a flat tuple of tensors, "
                 f"got {type(value).__name__} in it"
                 if isinstance(result, tuple | list)
-                else f"the reference must return a tensor, got {type(value).__name__}"
+                else "the reference must return a tensor or a tuple of tensors, "
+                f"got {type(value).__name__}"
             )
     if not values:
         raise ReferenceFailedError("the reference must return a tensor, got an empty tuple")
