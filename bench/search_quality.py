@@ -8,8 +8,8 @@ the levers that move the time most, as many as make at most `--limit` programs. 
 these and writes `bench/results/search_quality/NAME-API.json`. `compare` plays searches on these
 tables: how many programs each looks at until one is within 5 % of the best, the median over seeds.
 Random search draws without repetition, and a program that TPE asks for again costs it nothing.
-Times are modelled, in milliseconds, of what the program times itself, as in a search; of the whole run
-where it times nothing. `compare` needs Optuna (`pip install optuna`).
+Times are modelled, in milliseconds, of what the program times itself, as in a search; of the whole
+run where it times nothing. `compare` needs Optuna (`pip install optuna`).
 """
 
 import argparse
