@@ -73,7 +73,7 @@ def test_a_run_is_not_overwritten_and_its_folder_not_shared(tmp_path: Path) -> N
     reference = tmp_path / "twice.py"
     reference.write_text(REFERENCE)
     with (
-        held_alone(tmp_path / "out", ".lock"),
+        held_alone(tmp_path / "out"),
         pytest.raises(BadInputError, match="another process"),
     ):
         synthesize("y = 2 x + 1", reference, out=tmp_path / "out")

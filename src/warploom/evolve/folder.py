@@ -25,7 +25,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from warploom.attempt import attempt_folder
 from warploom.core.errors import BadInputError
-from warploom.core.folder_lock import held_alone
+from warploom.core.folder_lock import LOCK, held_alone, taken
 from warploom.core.ids import digest, new_run_id
 from warploom.core.jsontext import write_json
 from warploom.evaluation.runs.secret_seeds import MOST
@@ -34,7 +34,7 @@ from warploom.evolve.compose import dump, load
 from warploom.evolve.config import EvolutionConfig
 from warploom.workload.workload import Workload
 
-_RUN, _CONFIG, _LOCK = "run.json", "config.yaml", ".lock"
+_RUN, _CONFIG = "run.json", "config.yaml"
 _PROPOSAL, _PLAN = "proposal.json", "plan.json"
 _VERSION = 1
 
@@ -99,12 +99,12 @@ class RunFolder:
         Raises:
             BadInputError: another process works on the run, or the folder cannot be written.
         """
-        with held_alone(self.path, _LOCK):
+        with held_alone(self.path):
             try:
                 yield
             finally:
                 if not self.exists:  # no run came of it: leave no trace
-                    (self.path / _LOCK).unlink(missing_ok=True)
+                    (self.path / LOCK).unlink(missing_ok=True)
                     with contextlib.suppress(OSError):
                         self.path.rmdir()
 
@@ -115,11 +115,8 @@ class RunFolder:
             BadInputError: the folder holds a run, or something else.
         """
         if self.exists:
-            raise BadInputError(
-                "holds a run already", file=str(self.path),
-                hint="go on with it: --resume; or name another folder: --out DIR",
-            )  # fmt: skip
-        other = sorted(p.name for p in self.path.iterdir() if p.name not in (_LOCK, _CONFIG))
+            raise taken(self.path)
+        other = sorted(p.name for p in self.path.iterdir() if p.name not in (LOCK, _CONFIG))
         if other:
             raise BadInputError(
                 f"the folder of a new run must be empty, but has {', '.join(other[:3])}",

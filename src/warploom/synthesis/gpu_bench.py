@@ -22,7 +22,7 @@ from warploom.synthesis.performance.measured import (
     measure,
     time_reference,
 )
-from warploom.synthesis.records import Check, CorrectnessReport, PerformanceReport
+from warploom.synthesis.records import ON_GPU, Check, CorrectnessReport, PerformanceReport
 from warploom.synthesis.reference.client import Baseline, ReferenceProcess
 
 _CALLS = 8  # timed in one run
@@ -55,7 +55,7 @@ class GpuBench(Bench):
             except SourceError as error:
                 found = [Finding("nvcc", Severity.ERROR, error.message, error.hint)]
         said = found[0].message if found else ""
-        check = Check("on-the-gpu", not found, len(trial.cases), said)
+        check = Check(ON_GPU, not found, len(trial.cases), said)
         return replace(
             report, passed=not found, checks=(*report.checks, check),
             findings=(*report.findings, *found),

@@ -31,7 +31,6 @@ from warploom.synthesis.resume import begin, facts_of
 
 Tell = Callable[[str], None]
 REPORT = "report.json"
-_LOCK = ".lock"  # as a search's folder has it
 _SEEDS = 3
 
 
@@ -58,7 +57,7 @@ class Orchestrator:
         """Go through the stages; returns the result, with its error where there is one."""
         request = self.request
         setup = require_gpu() if request.config.backend == "cuda" else None
-        with held_alone(request.folder, _LOCK):
+        with held_alone(request.folder):
             return self._run(setup)
 
     def _run(self, setup: Setup | None) -> SynthesisResult:

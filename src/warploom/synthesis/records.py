@@ -116,6 +116,10 @@ class KernelArtifact:
     forms: tuple[str, ...] = ()
 
 
+ON_GPU = "on-the-gpu"
+"""The check of a candidate that ran on a GPU too."""
+
+
 @dataclass(frozen=True, slots=True)
 class Check:
     """One thing that acceptance looked at: how often, and what it said."""

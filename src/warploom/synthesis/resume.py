@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from warploom.core.errors import BadInputError
+from warploom.core.folder_lock import taken
 from warploom.core.ids import digest
 from warploom.core.records import Finding, Severity
 from warploom.synthesis.records import BuildOutcome, Check, CorrectnessReport
@@ -29,10 +30,7 @@ def begin(folder: Path, facts: dict[str, Any], *, resume: bool) -> dict[str, Any
     path = folder / BEGUN
     if not resume:
         if path.exists() and any((folder / name).exists() for name in _PAID):
-            raise BadInputError(
-                "holds a run already", file=str(folder),
-                hint="go on with it: --resume; or name another folder: --out DIR",
-            )  # fmt: skip
+            raise taken(folder)
         path.write_text(json.dumps(facts, indent=2) + "\n")
         return facts
     try:

@@ -146,9 +146,10 @@ class Meter:
             case "static_assert_declaration":
                 return 0
             case _:
-                return own_operations(node, self.tree, self.known, self.places) + sum(
-                    self.weigh(child) for child in parts(node)
-                )
+                return self._own(node) + sum(self.weigh(child) for child in parts(node))
+
+    def _own(self, node: Node) -> int:
+        return own_operations(node, self.tree, self.known, self.places)
 
     def _repeats(self, node: Node) -> bool:
         name = node.child_by_field_name("function")
@@ -159,10 +160,7 @@ class Meter:
 
         Compilers work out once what is the same each time.
         """
-        count, arguments = (
-            own_operations(node, self.tree, self.known, self.places),
-            node.child_by_field_name("arguments"),
-        )
+        count, arguments = self._own(node), node.child_by_field_name("arguments")
         name = node.child_by_field_name("function")
         text = self.tree.node_text(name) if name is not None else ""
         within = CALL_ON_DEVICE if self.call == CALL_ON_DEVICE else CALL_IN_ARGUMENTS

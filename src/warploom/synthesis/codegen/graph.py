@@ -3,7 +3,7 @@
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -62,17 +62,11 @@ class Graph:
     @cached_property
     def uses(self) -> Mapping[str, int]:
         """How many nodes read each node."""
-        found: Counter[str] = Counter()
-        for node in self.nodes:
-            read: set[str] = set()
-
-            def noted(name: str, read: set[str] = read) -> str:
-                read.add(name)
-                return name
-
-            renamed_arguments(node.args, node.kwargs, noted)
-            found.update(read)
-        return found
+        return Counter(
+            name
+            for node in self.nodes
+            for name in set(names_in([*node.args, *node.kwargs.values()]))
+        )
 
     def node_of(self, argument: Argument) -> Node | None:
         """Return the node that an argument names; None where it is none."""
@@ -107,6 +101,15 @@ def graph_from(data: Mapping[str, Any]) -> Graph:
     outputs = tuple(same.get(name, name) for name in named)
     symbols = tuple(Symbol(e["name"], e["input"], e["dim"]) for e in data["symbols"])
     return Graph(inputs, tuple(nodes), outputs, symbols)
+
+
+def names_in(value: Any) -> Iterator[str]:
+    """Yield the names of the nodes that an argument, or several, name."""
+    if isinstance(value, list | tuple):
+        for item in value:  # pyright: ignore[reportUnknownVariableType]
+            yield from names_in(item)
+    elif isinstance(value, dict) and "node" in value:
+        yield str(value["node"])  # pyright: ignore[reportUnknownArgumentType]
 
 
 def renamed_arguments(

@@ -3,10 +3,9 @@
 from pathlib import Path
 
 from warploom.core.version import VERSION
-from warploom.synthesis.records import CorrectnessReport
+from warploom.synthesis.records import ON_GPU, CorrectnessReport
 from warploom.synthesis.result import SynthesisResult
 
-_ON_GPU = "on-the-gpu"
 MEANING = {
     "legality": "the text holds kernels and their launches only",
     "build": "it builds for the emulator",
@@ -29,7 +28,7 @@ MEANING = {
     "deterministic": "another schedule gives the same bits",
     "memory-and-races": "no access out of bounds, no read of what nobody wrote, no race",
     "every-way": "each way of each condition was taken in a compared call, or fails openly",
-    _ON_GPU: "the same trial on a GPU, twice, and under compute-sanitizer's tools",
+    ON_GPU: "the same trial on a GPU, twice, and under compute-sanitizer's tools",
 }
 """What each check of a report means."""
 
@@ -60,7 +59,7 @@ def verification_text(result: SynthesisResult, *, has_host: bool) -> str:
             for t, rule in zip(spec.outputs, spec.tolerances, strict=True)
         ), "",
         "Builds:", "", *_builds(report), "", "## What was not", "",
-        *([] if any(check.name == _ON_GPU for check in report.checks) else [_NO_GPU]),
+        *([] if any(check.name == ON_GPU for check in report.checks) else [_NO_GPU]),
         *(f"- Not tried: {words}" for words in report.skipped),
         "- Inputs that are not dense are copied by the binding before the kernel sees them.",
         "- There is no backward: the operator has no gradient.",

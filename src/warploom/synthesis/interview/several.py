@@ -4,12 +4,11 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 from warploom.core.errors import BadInputError
 from warploom.synthesis.codegen.collective_names import COLLECTIVES, IN_PARTS
 from warploom.synthesis.codegen.ctypes_of import BYTES
-from warploom.synthesis.codegen.graph import Graph, Node, renamed_arguments
+from warploom.synthesis.codegen.graph import Graph, Node, names_in, renamed_arguments
 from warploom.synthesis.codegen.refusal import BeyondRulesError
 from warploom.synthesis.records import SymbolArg
 
@@ -57,19 +56,11 @@ def _copied(node: Node, known: Mapping[str, Node]) -> str | None:
 def _needed(nodes: list[Node], outputs: tuple[str, ...]) -> tuple[Node, ...]:
     """Return the nodes that outputs follow from."""
     wanted = set(outputs)
-
-    def mark(value: Any) -> None:
-        if isinstance(value, list | tuple):
-            for item in value:  # pyright: ignore[reportUnknownVariableType]
-                mark(item)
-        elif isinstance(value, dict) and "node" in value:
-            wanted.add(str(value["node"]))  # pyright: ignore[reportUnknownArgumentType]
-
     found: list[Node] = []
     for node in reversed(nodes):
         if node.name in wanted or node.op in COLLECTIVES:
             found.append(node)
-            mark((*node.args, *node.kwargs.values()))
+            wanted.update(names_in((*node.args, *node.kwargs.values())))
     return tuple(reversed(found))
 
 
