@@ -218,7 +218,10 @@ def test_launches_become_calls_on_the_host() -> None:
     text = host_text(_generate(_softmax(), ["result"]).text)
     assert text is not None
     assert "<<<" not in text
-    assert "host_cuda::launch(blocks_for(d0, 1), threads_for(d1, 8, 128, d1 * 4, d0), [&] {" in text
+    assert (
+        "host_cuda::launch(blocks_for(d0, 1), threads_for(d1, 8, 128, 512, d1 * 4, d0), [&] {"
+        in text
+    )
     assert host_text("k<<<1, 2>>>; never closed") is None
 
 

@@ -21,6 +21,7 @@ _PLAYED = frozenset({
     "twice-large-by-arithmetic", "twice-one-size", "twice-one-value", "move-sign-of-zero",
     "twice-only-the-output-off", "twice-before-the-tensor", "twice-input-restored",
     "twice-default-stream", "twice-scratch-kept", "ints-narrow", "softmax-empty-row-to-zero",
+    "twice-bound-by-a-nested-size", "twice-grid-too-small",
 })  # fmt: skip
 """Of those that run, the ones that CI plays: one of each class that a check was made for."""
 

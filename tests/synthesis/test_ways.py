@@ -1,12 +1,13 @@
 """Each way of a candidate's conditions is taken by a compared case, or ends in an open failure."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from warploom.emulator import WayTaken
-from warploom.synthesis.correctness.way_exits import is_bound_text
+from warploom.synthesis.correctness.way_bounds import one_sided
 from warploom.synthesis.correctness.way_text import watch
 from warploom.synthesis.correctness.ways import UnwatchedError, unshown
 from warploom.testing.kernel_schemes import TASKS
@@ -74,12 +75,60 @@ def test_labels_of_a_switch_are_told_by_what_is_taken() -> None:
     assert not _told(body, _way(0, held=True, failed=False), _way(1, held=True, failed=False))
 
 
-def test_bounds_are_no_choice() -> None:
-    assert is_bound_text("(a) < (b) ? (a) : (b)")
-    assert is_bound_text("static_cast<float>(n) > 0.0f ? static_cast<float>(n) : 0.0f")
-    assert not is_bound_text("a < b ? a : c")
-    body = _entry("  int n = 0;\n  if (n > 65535) n = 65535;\n  return n > 3 ? 3 : n;")
-    assert not _told(body, _way(0, held=False, failed=True), _way(1, held=False, failed=True))
+@pytest.mark.parametrize(
+    ("bound", "least"),
+    [
+        ("min(n, 9)", True), ("std::max<long long>(n, sizes[1])", False), ("fmaxf(a, 9.0f)", False),
+        ("(n < 9 ? n : 9)", True), ("(n < (9) ? 9 : n)", False), ("(9 >= n ? n : 9)", True),
+    ],
+)  # fmt: skip
+def test_bounds_are_no_choice(bound: str, least: bool) -> None:
+    watched = watch(_entry(f"  return {bound};"))
+    assert f"warploom::bounded(0u, {str(least).lower()}, [](auto _Wp, auto _Wq)" in watched.text
+    assert [one.bound for one in watched.conditions] == [True]
+    assert not unshown(watched.conditions, [_way(0, held=False, failed=True)])
+
+
+def test_a_bound_that_is_set_keeps_its_lines() -> None:
+    watched = watch(_entry("  int n = 0;\n  if (n > kMost) {\n    n = kMost;\n  }\n  return n;"))
+    assert watched.text.count("\n") == 7
+    assert "{ n = warploom::bounded(0u, true, [](auto _Wp, auto _Wq) " in watched.text
+    assert "{ return _Wp > _Wq ? _Wq : _Wp; }, (n), (kMost" in watched.text
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["(n < 9 ? n : 8)", "(n++ < 9 ? n++ : 9)", "(n == 9 ? n : 9)", "(n < 9 && n ? n : 9)"],
+)
+def test_what_is_no_bound_is_a_choice(text: str) -> None:
+    watched = watch(_entry(f"  return {text};"))
+    assert not any(one.bound for one in watched.conditions)
+    assert _told(_entry(f"  return {text};"), _way(0, held=False, failed=True))
+
+
+@pytest.mark.parametrize("text", ["std::clamp(n, 1, 9)", "std::min({n, 1, 9})", "min(n)"])
+def test_a_bound_of_other_than_two_is_refused(text: str) -> None:
+    with pytest.raises(UnwatchedError):
+        watch(_entry(f"  return {text};"))
+
+
+def test_the_value_that_never_decided_is_told() -> None:
+    body = _entry("  return min(n, kMost) + fmaxf(a, 1e-12f) > 0.0f;")
+    conditions = watch(body).conditions
+    first, second = (one.number for one in conditions if one.bound)
+
+    def told(*taken: WayTaken) -> list[tuple[int, str]]:
+        return [(one.number, side) for one, side in one_sided(conditions, taken, body)]
+
+    assert told(_way(first, held=True, failed=False)) == [(first, "second")]
+    assert told(_way(first, held=False, failed=True)) == [(first, "first")]
+    assert not told(_way(first, held=True, failed=True))
+    assert not told(_way(first, held=True, failed=False, constant=True))
+    never = WayTaken(
+        second, held=True, failed=False, constant=False, tight=False, other=9.9999996e-13
+    )
+    assert not told(never), "values of all magnitudes are tried"
+    assert told(replace(never, other=2e-12)) == [(second, "second")]
 
 
 _ZERO = """extern "C" int warploom_forward(void* const* inputs, void* const* outputs,
@@ -137,6 +186,8 @@ def test_what_a_function_may_change_is_no_size() -> None:
     ("text", "what"),
     [
         ("#define IS(n) ((n) % 7 == 5)\n", "macro"),
+        ("#define LEAST(a, b) ((a) < (b) ? (a) : (b))\n", "macro"),
+        ("#define MOST(n) min(n, kMost)\n", "macro"),
         ("static int f(int n) { return n; }\nstatic int (*const g[1])(int) = {f};\n", "called"),
         ("static int f(int n) { int h = n; return h < n > (0); }\n", "template"),
         ("struct S { virtual int f(); };\n", "virtual"),

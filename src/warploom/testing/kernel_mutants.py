@@ -142,6 +142,10 @@ MUTANTS = (
         "argmin_column",
         ("last of equals between warps", "place = min(place, there);",
          "place = max(place, there);"),
+        ("last of equals of warps",
+         "            place = min(place, there);", "            place = place;"),
+        ("last of equals of parts", "\n        place = min(place, there);",
+         "\n        place = place;"),
     ),
     *_of(
         "argmax",

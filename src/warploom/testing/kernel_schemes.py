@@ -151,6 +151,13 @@ def _element(task: str, name: str, expression: str, *, above: str = "") -> Schem
 _DOUBLE = "x[i] * 2.0f + 1.0f"
 _RIGHT = f"y[i] = {_DOUBLE};"
 _LAUNCH = "elements<<<8, 128, 0, stream>>>"
+_NESTED = (
+    "struct First { char part[13]; };\nstruct Second { First part[29]; };\n"
+    "struct Third { Second part[41]; };\nenum : long long { kMost = sizeof(Third) * 5 };\n"
+    "static constexpr long long most(int turns) {\n  long long value = 17;\n"
+    "  while (turns-- > 0) value *= 5;\n  return value;\n}\n"
+)
+_SIZES = "const long long n = sizes[0] * sizes[1];"
 _GUARDS = tuple(
     Scheme(f"twice-fork-{name}", "twice",
            f"#if {condition}\n{TASKS['twice'].text(('* 2.0f', '* 3.0f'))}#else\n"
@@ -182,6 +189,19 @@ SCHEMES = (
              f'i < min(n, (long long)(sizeof("{"x" * 300}") * sizeof("{"y" * 240}")));'),
     _changed("twice", "length-of-its-name", "i < n;",
              "i < min(n, (long long)sizeof(__func__) << 14);"),
+    _changed("twice", "bound-by-a-nested-size", "i < n;",
+             "i < min(n, (long long)sizeof(Third) * 5);", above=_NESTED),
+    _changed("twice", "bound-by-an-enumerator", "i < n;", "i < (n < kMost ? n : kMost);",
+             above=_NESTED),
+    _changed("twice", "bound-by-a-function", _SIZES,
+             "long long n = sizes[0] * sizes[1];\n  if (n > most(5)) n = most(5);", above=_NESTED),
+    _changed("twice", "bound-by-a-size-never-tried", _SIZES,
+             "const long long n = min(sizes[0] * sizes[1], 300000LL);"),
+    Scheme("twice-grid-too-small", "twice",
+           TASKS["twice"].text((_LAUNCH, "elements<<<(unsigned)min((n + 127) / 128, 65535LL), 128, "
+                                "0, stream>>>")).replace("i += gridDim.x * blockDim.x", "i += n")),
+    _changed("sums", "bound-by-a-nested-size", "k < d1;", "k < min(d1, (long long)sizeof(Third));",
+             above=_NESTED),
     _element("twice", "tall", f"y[i] = d0 > 8 * d1 && d1 > 16 ? 0.0f : {_DOUBLE};"),
     _element("twice", "broad", f"y[i] = d1 > 8 * d0 && d0 > 16 ? 0.0f : {_DOUBLE};"),
     _changed("sums", "half-where-long", "sum += row[k];",

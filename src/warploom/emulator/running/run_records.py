@@ -1,5 +1,6 @@
 """What a run is asked to do and what became of it, as frozen records."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -241,7 +242,9 @@ class WayTaken:
 
     `held` and `failed`: whether it did so at least once. `constant`: the compiler knew each time
     that it could do nothing else. `tight`: a comparison of whole numbers, which differ from thread
-    to thread, that was one step from turning out otherwise in every case of the run.
+    to thread, that was one step from turning out otherwise in every case of the run. A bound
+    (`min`, `max`) `held` where its first value decided, and `failed` where the second did; of real
+    numbers `other` is the nearest of those that did not decide; NaN where there is none.
     """
 
     number: int
@@ -249,12 +252,14 @@ class WayTaken:
     failed: bool
     constant: bool
     tight: bool
+    other: float = math.nan
 
 
 def way_taken(words: str) -> WayTaken:
-    """Return what one entry of the report says: `number:held:failed:open:tight`."""
-    number, held, failed, is_open, tight = (int(word) for word in words.split(":"))
-    return WayTaken(number, bool(held), bool(failed), not is_open, bool(tight))
+    """Return what one entry of the report says: `number:held:failed:open:tight:other`."""
+    *counts, other = words.split(":")
+    number, held, failed, is_open, tight = map(int, counts)
+    return WayTaken(number, bool(held), bool(failed), not is_open, bool(tight), float(other))
 
 
 @dataclass(frozen=True, slots=True)

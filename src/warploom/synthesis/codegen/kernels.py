@@ -31,7 +31,7 @@ from warploom.synthesis.codegen.wholes import WholeWriter
 
 _ROWS = ["for (long long row = blockIdx.x; row < rows; row += gridDim.x) {"]
 _EACH = 2  # groups of a row for each thread of its block, before that has as many as it may
-MOST_ROW_THREADS = 512
+_MOST_ROW_THREADS = 512
 """Of a block, for rows that are few or read again."""
 
 
@@ -153,16 +153,16 @@ class KernelMaker(KernelDraft):
             lines.append(wide.test)
             width = wide.width
         most = self.tuning.row_threads
+        limit = max(most, _MOST_ROW_THREADS)
         row = [*split("row", [r[0] for r in rows], [r[1] for r in rows]), *writer.lines, *ending]
         again = "0"
         if len(writer.shared) + bool(inner) > 1:
             again = _read_again(writer, values)
         elif width > 1:
             row = self.streamed(values, row)
-        text = self.kernel(
-            values, max(most, MOST_ROW_THREADS), [*lines, *_ROWS, *indented(row), "}"]
-        )
-        threads = f"threads_for({writer.longest}, {_EACH * width}, {most}, {again}, {count})"
+        text = self.kernel(values, limit, [*lines, *_ROWS, *indented(row), "}"])
+        given = f"{writer.longest}, {_EACH * width}, {most}, {limit}, {again}, {count}"
+        threads = f"threads_for({given})"
         return self.done("rows", text, values, count, f"blocks_for({count}, 1)", threads)
 
     def _row_ending(

@@ -1,5 +1,6 @@
 """Operations that only say where a value comes from: views, slices, joins, look-ups, constants."""
 
+import re
 from typing import Any
 
 from warploom.synthesis.codegen import ctypes_of
@@ -97,8 +98,8 @@ def _slice(values: Values, node: Node, index: Index, scope: Scope, guard: str) -
     begin = _size_text(0 if start is None else start)
     if isinstance(start, int) and start < 0:
         begin = f"({size} + ({begin}) > 0 ? {size} + ({begin}) : 0)"
-    elif begin != "0":
-        begin = f"(({begin}) < {size} ? ({begin}) : {size})"
+    elif not re.fullmatch(r"\w+", begin):  # beyond the size nothing is asked for
+        begin = f"({begin})"
     text = index[dim] if step == 1 else f"{index[dim]} * {step}"
     text = text if begin == "0" and step == 1 else f"({text})" if begin == "0" else (
         f"({text} + {begin})"

@@ -7,7 +7,7 @@ from warploom.synthesis.codegen import ctypes_of
 from warploom.synthesis.codegen.collective_names import COLLECTIVES
 from warploom.synthesis.codegen.collectives import PEERS
 from warploom.synthesis.codegen.graph import Graph, Node
-from warploom.synthesis.codegen.kernels import MOST_ROW_THREADS, KernelMaker
+from warploom.synthesis.codegen.kernels import KernelMaker
 from warploom.synthesis.codegen.parameters import TuningParameters
 from warploom.synthesis.codegen.refusal import BeyondRulesError
 from warploom.synthesis.codegen.scope import MaterializeError, product
@@ -24,16 +24,16 @@ _BLOCKS = """static unsigned blocks_for(long long count, long long each) {
   return static_cast<unsigned>(max(1LL, min(blocks, 65535LL)));
 }
 """
-_THREADS = f"""// Threads of a block for one of `rows`: one for each `each` elements, `most` at
+_THREADS = """// Threads of a block for one of `rows`: one for each `each` elements, `most` at
 // most. More where `again` bytes of it are read again, so that the rows under way stay in the cache
-// of a multiprocessor, and where rows are too few to fill the GPU.
-static unsigned threads_for(long long length, long long each, long long most, long long again,
-                            long long rows) {{
+// of a multiprocessor, and where rows are too few to fill the GPU: up to the kernel's `limit`.
+static unsigned threads_for(long long length, long long each, long long most, long long limit,
+                            long long again, long long rows) {
   const long long warps = (length + 32 * each - 1) / (32 * each);
   const long long wanted = max(most, max(again / 64, 262144 / max(rows, 1LL)));
-  const long long held = min(wanted, max(most, {MOST_ROW_THREADS}LL));
+  const long long held = min(wanted, limit);
   return static_cast<unsigned>(32 * max(1LL, min(warps, held / 32)));
-}}
+}
 """
 
 

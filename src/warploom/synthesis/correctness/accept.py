@@ -23,7 +23,8 @@ from warploom.synthesis.correctness.cases import (
     plan_cases,
     tied,
 )
-from warploom.synthesis.correctness.compare import compare, same_values
+from warploom.synthesis.correctness.compare import compare
+from warploom.synthesis.correctness.every_way import Shown, unshown_findings
 from warploom.synthesis.correctness.expectations import PreparedCase, prepare_ranks
 from warploom.synthesis.correctness.running import (
     CaseResult,
@@ -34,7 +35,6 @@ from warploom.synthesis.correctness.running import (
     write_cases,
 )
 from warploom.synthesis.correctness.trivial import weak_outputs
-from warploom.synthesis.correctness.ways import unshown, way_finding
 from warploom.synthesis.records import BuildOutcome, Check, CorrectnessReport, KernelSpec
 from warploom.synthesis.reference.client import ReferenceProcess
 
@@ -134,15 +134,6 @@ def accept(
         return judge.report(time.monotonic() - started)
 
 
-@dataclass(frozen=True)
-class _Shown:
-    """What a candidate did in the run whose results were right."""
-
-    options: RunOptions
-    laid: Sequence[LaidCase]
-    results: Sequence[CaseResult]
-
-
 class _Judge:
     """Gathers what there is to say of one candidate."""
 
@@ -188,7 +179,7 @@ class _Judge:
         if found:
             self.failed["nvcc"] = _first(found)
 
-    def _verify(self, program: EmulatorBuild) -> "_Shown | None":
+    def _verify(self, program: EmulatorBuild) -> Shown | None:
         """Run the cases twice and compare; returns what a right candidate came to."""
         types = [tensor.dtype for tensor in self.spec.inputs]
         laid = [lay_out(case, types, case.plan.seed) for case in self.trial.cases]
@@ -216,31 +207,21 @@ class _Judge:
             return None
         for other in results[1:]:
             self._same(results[0], other)
-        return _Shown(options[0], laid, results[0])
+        return Shown(options[0], laid, results[0])
 
-    def _watch(self, watched: WatchedCandidate, first: "_Shown") -> None:
-        """Refuse a candidate with a condition of which no case took one of the ways.
-
-        The results of the run that tells it must be those that were compared; which NaN is returned
-        is the compiler's choice.
-        """
+    def _watch(self, watched: WatchedCandidate, first: Shown) -> None:
+        """Refuse a candidate that does what no case shows."""
         self.done["every-way"] += 1
-        if watched.program is None:
-            if watched.refused is not None:
-                self._refuse(watched.refused)
-            return
-        (one,) = run_many(watched.program, [replace(first.options, race=False)], workers=1)
-        if one is None:
-            return
-        one = self._again(watched.program, one, one.options)
-        results = results_of(one, first.laid)
-        if results is None or not _are_alike(results, first.results):
-            self._fail(
-                "every-way", "with its conditions watched, the candidate does something else"
-            )
-            return
-        for condition, words in unshown(watched.conditions, one.ways)[:_SHOWN]:
-            self._refuse(way_finding(condition, words, len(first.laid)))
+
+        def run(program: EmulatorBuild, how: RunOptions) -> EmulatorRun | None:
+            (one,) = run_many(program, [how], workers=1)
+            return None if one is None else self._again(program, one, how)
+
+        def is_right(result: CaseResult) -> bool:
+            return not self._problems(result)
+
+        for finding in unshown_findings(self.body, watched, first, run, is_right)[:_SHOWN]:
+            self._refuse(finding)
 
     def _refuse(self, finding: Finding) -> None:
         self.failed.setdefault("every-way", finding.message)
@@ -383,12 +364,3 @@ def _words(case: PreparedCase) -> str:
     sizes = ", ".join(f"{name}={value}" for name, value in case.plan.symbols.items())
     words = f"case {case.plan.name} ({sizes})" if sizes else f"case {case.plan.name}"
     return words if case.window is None else f"{words}, rank {case.rank}"
-
-
-def _are_alike(results: Sequence[CaseResult], others: Sequence[CaseResult]) -> bool:
-    """Whether two runs returned the same values."""
-    return len(results) == len(others) and all(
-        same_values(got, wanted, expected.dtype)
-        for one, other in zip(results, others, strict=True)
-        for got, wanted, expected in zip(one.outputs, other.outputs, one.case.outputs, strict=True)
-    )

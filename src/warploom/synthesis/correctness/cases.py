@@ -27,6 +27,7 @@ KINDS = (
 """Kinds of values, as the reference's process draws them."""
 _CHECKS = {
     "special": "special-values", "rows": "special-values", "late": "special-values", "ties": "ties",
+    "few-ties": "ties",
     **dict.fromkeys(("large", "negative", "small", "flat", "wide", "zero"), "magnitudes"),
 }  # fmt: skip
 _EQUALIZING = ("large", "negative", "wide", "special", "rows", "zero")
@@ -47,6 +48,7 @@ _VAST = 65_536  # beyond what sixteen bits count
 _MOST_ELEMENTS = 60_000  # of all tensors of a case: the emulator looks at each access
 _MOST_WORK = 400_000
 _MOST_EXAMPLE = 300_000
+_FEW_TIES = 8  # cases: which of equal values comes first is the chance of each row
 _LENGTHY = 12_000
 _MOST_NAMED = 16
 REDUCING = frozenset(
@@ -123,6 +125,9 @@ class _Planner:
                 yield self._case(kind, _check_of(kind), {}, kind)
             if self._has_later_turns(""):
                 yield self._case("late", "special-values", {}, "late")
+            if "ties" in self._kinds():
+                for at in range(_FEW_TIES):
+                    yield self._case(f"few-ties-{at}", "ties", {}, "few-ties")
             for at, shifts in enumerate(self._shifts()):
                 yield self._case(f"guarded-{at}", "misaligned", {}, "normal", shifts=shifts)
             yield from self._aliased({})
@@ -142,6 +147,9 @@ class _Planner:
                 yield self._long(name, "positive")
                 if "ties" in self._kinds():
                     yield self._long(name, "ties")
+                    for at in range(_FEW_TIES):
+                        plan = self._long(name, "few-ties")
+                        yield replace(plan, name=f"{plan.name}-{at}")
             yield from self._vast(name)
         yield self._case("even", "even-sizes", self._even(), "normal")
         sizes = (self._stretched(0), self._odd(), self._even(), self._stretched(-1))

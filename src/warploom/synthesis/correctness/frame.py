@@ -240,17 +240,30 @@ int main() {
 }
 """
 _CALL = "\n  const int failed = warploom_forward("
+MOVED_FILE = "moved.txt"
+"""The numbers of the bounds that a watched program moves in this run."""
+_COUNT = "  const long long count = harness_number(file);\n"
+_MOVE = f"""  if (std::FILE* moved = std::fopen("{MOVED_FILE}", "rb")) {{
+    unsigned number = 0;
+    while (std::fscanf(moved, "%u", &number) == 1) warploom::move_bound(number);
+    std::fclose(moved);
+  }}
+"""
 
 
 def program_text(body: str, *, watched: bool = False, ranks: int = 1) -> str:
-    """Return the whole program with `body` as its region; a watched one says when cases begin."""
+    """Return the whole program with `body` as its region; a watched one says when cases begin.
+
+    It also moves the bounds that MOVED_FILE names, where there is one.
+    """
     closing = "" if body.endswith("\n") else "\n"
     main = _MAIN if ranks == 1 else of_ranks(_MAIN)
+    if watched:
+        main = main.replace(_CALL, f"  warploom::next_case();{_CALL}")
+        main = main.replace(_COUNT, f"{_MOVE}{_COUNT}")
     before = "".join(f"{line}\n" for line in includes_of(ranks))
     return (
-        f"{before}// EVOLVE-BLOCK-START kernel\n"
-        f"{body}{closing}// EVOLVE-BLOCK-END kernel\n"
-        f"{main.replace(_CALL, f'  warploom::next_case();{_CALL}') if watched else main}"
+        f"{before}// EVOLVE-BLOCK-START kernel\n{body}{closing}// EVOLVE-BLOCK-END kernel\n{main}"
     )
 
 

@@ -1,7 +1,4 @@
-"""Which ways of a condition need not be shown: those that end in a failure that everybody sees.
-
-And bounds: what `min` and `max` do, in other words.
-"""
+"""Which ways of a condition need not be shown: those that end in a failure that everybody sees."""
 
 import re
 
@@ -13,7 +10,6 @@ _ENTRY = "warploom_forward"
 _NONZERO = re.compile(r"-?[1-9]\d*|cudaErrorInvalidValue")
 _CAST = re.compile(r"(?:static_cast|\(int\)|\bint)(?=\()|\(int\)")
 _LEAVING = ("return_statement", "break_statement", "continue_statement", "goto_statement")
-_BOUND = re.compile(r"(.+?)(?:<=?|>=?)(.+?)\?(.+?):(.+)")
 _NEITHER: frozenset[bool] = frozenset()
 
 
@@ -74,7 +70,7 @@ class Exits:
                 return False
             return self._is_failure(value) or self._is_error_of(value, condition)
         if body.type == "expression_statement":
-            return _joined(self.tree.node_text(body)) == "__trap();"
+            return joined(self.tree.node_text(body)) == "__trap();"
         if body.type != "compound_statement":
             return False
         for part in body.named_children:
@@ -85,59 +81,25 @@ class Exits:
         return False
 
     def _is_failure(self, value: Node) -> bool:
-        return bool(_NONZERO.fullmatch(_bare(self.tree.node_text(value))))
+        return bool(_NONZERO.fullmatch(bare(self.tree.node_text(value))))
 
     def _is_error_of(self, value: Node, condition: Node | None) -> bool:
         """Whether what is returned is the error that the condition found."""
         if condition is None:
             return False
-        text = _bare(_CAST.sub("", _joined(self.tree.node_text(value))))
+        text = bare(_CAST.sub("", joined(self.tree.node_text(value))))
         wanted = {f"{text}!=cudaSuccess", f"cudaSuccess!={text}"}
-        return bool(text.isidentifier()) and _bare(self.tree.node_text(condition)) in wanted
+        return bool(text.isidentifier()) and bare(self.tree.node_text(condition)) in wanted
 
 
-def is_bound(tree: SourceFile, node: Node) -> bool:
-    """Whether a comparison bounds something: `a < b ? a : b`, or `if (a > b) a = b;`."""
-    around = node.parent
-    while around is not None and around.type in ("parenthesized_expression", "condition_clause"):
-        around = around.parent
-    if around is None:
-        return False
-    sides = [node.child_by_field_name(name) for name in ("left", "right")]
-    words = {_bare(tree.node_text(side)) for side in sides if side is not None}
-    sign = node.child_by_field_name("operator")
-    if len(words) < 2 or sign is None or tree.node_text(sign) not in ("<", "<=", ">", ">="):
-        return False
-    if around.type == "conditional_expression":
-        arms = [around.child_by_field_name(name) for name in ("consequence", "alternative")]
-        condition = around.child_by_field_name("condition")
-        inside = condition is not None and condition.start_byte <= node.start_byte
-        inside = inside and condition is not None and node.end_byte <= condition.end_byte
-        return inside and {_bare(tree.node_text(arm)) for arm in arms if arm is not None} == words
-    body = around.child_by_field_name("consequence")
-    if around.type != "if_statement" or body is None or around.child_by_field_name("alternative"):
-        return False
-    given = _joined(tree.node_text(body)).strip("{};").split("=")
-    return len(given) == 2 and set(map(_bare, given)) == words
-
-
-def is_bound_text(text: str) -> bool:
-    """Whether a text is `a < b ? a : b`, which bounds something."""
-    found = _BOUND.fullmatch(_bare(text))
-    if found is None:
-        return False
-    sides, arms = {_bare(found[1]), _bare(found[2])}, {_bare(found[3]), _bare(found[4])}
-    return sides == arms and not any(sign in side for side in sides for sign in "?:<>=&|!")
-
-
-def _joined(text: str) -> str:
+def joined(text: str) -> str:
     """Return a text without blanks, and without the types of casts, which look like comparisons."""
     return re.sub(r"(?<=_cast)<[^<>]*>", "", re.sub(r"\s+", "", text))
 
 
-def _bare(text: str) -> str:
+def bare(text: str) -> str:
     """Return a text without blanks, and without brackets around all of it."""
-    return unbracketed(_joined(text))
+    return unbracketed(joined(text))
 
 
 def unbracketed(text: str) -> str:

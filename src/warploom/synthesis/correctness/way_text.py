@@ -13,8 +13,15 @@ from tree_sitter import Node
 
 from warploom.source.edits import TextEdit, apply_edits
 from warploom.source.syntax import SourceFile, parse_source
-from warploom.synthesis.correctness.way_exits import Exits, is_bound, is_bound_text
+from warploom.synthesis.correctness.way_bounds import (
+    Bound,
+    assigned_bound,
+    called_bound,
+    chosen_bound,
+)
+from warploom.synthesis.correctness.way_exits import Exits
 from warploom.synthesis.correctness.way_extents import zero_way
+from warploom.synthesis.correctness.way_macros import check_macros
 from warploom.synthesis.correctness.way_names import function_names, template_names
 from warploom.synthesis.correctness.ways import Condition, UnwatchedError, Watched
 
@@ -38,13 +45,6 @@ _DECLARING = frozenset({"init_declarator", "declaration", "parameter_declaration
                         "pointer_declarator", "reference_declarator",
                         "array_declarator"})  # fmt: skip
 _ARMS = frozenset({"preproc_if", "preproc_ifdef", "preproc_else", "preproc_elif"})
-_DEFINE = re.compile(
-    rb"^[ \t]*\#[ \t]*define[ \t]+\w+(?:\([^)\n]*\))?((?:\\\n|[^\n])*)", re.MULTILINE
-)
-_CHOOSING = re.compile(
-    r"\?|\b(?:if|else|while|for|do|switch|case|and|or|not|goto)\b|[=!<>]=|&&|\|\||!|[<>]"
-)
-_CAST_WORDS = re.compile(r"\b\w+_cast\s*<[^<>]*>|<<<|>>>|<<|>>")
 
 
 def watch(body: str) -> Watched:
@@ -57,7 +57,7 @@ def watch(body: str) -> Watched:
     if tree.skipped:
         raise UnwatchedError("this text is beyond the parser", tree.skipped[0].first)
     watcher = _Watcher(tree)
-    _check_macros(tree)
+    check_macros(tree)
     watcher.visit(tree.root)
     watcher.check_all_seen()
     return Watched(apply_edits(body, watcher.edits), tuple(watcher.conditions))
@@ -89,6 +89,8 @@ class _Watcher:
                 value = node.child_by_field_name("value")
                 assert value is not None
                 self.answers[value.start_byte] = self.condition(value, frozenset())
+            case "call_expression" if (bound := called_bound(self.tree, node)) is not None:
+                self._bound(node, bound)
             case "switch_statement":
                 self._switch(node)
             case "case_statement" | "for_range_loop":
@@ -225,6 +227,10 @@ class _Watcher:
         return number
 
     def _statement(self, node: Node) -> None:
+        bound = assigned_bound(self.tree, node) if node.type == "if_statement" else None
+        if bound is not None:
+            self._bound(node, bound)
+            return
         self._see(node, "if", "while", "do", "for")
         condition = node.child_by_field_name("condition")
         for part in node.named_children:
@@ -240,6 +246,10 @@ class _Watcher:
             self.condition(value, self.exits.of_statement(node, value))
 
     def _ternary(self, node: Node) -> None:
+        bound = chosen_bound(self.tree, node)
+        if bound is not None:
+            self._bound(node, bound)
+            return
         self._see(node, "?")
         condition = node.child_by_field_name("condition")
         for part in node.named_children:
@@ -247,6 +257,29 @@ class _Watcher:
                 self.condition(part, self.exits.of_ternary(node))
             else:
                 self.visit(part)
+
+    def _bound(self, node: Node, bound: Bound) -> None:
+        """Watch which of two values decides; what is not in either is written anew."""
+        number = self._new(node, self.tree.node_text(node), frozenset())
+        self.conditions[number] = replace(self.conditions[number], bound=True)
+        least = "true" if bound.least else "false"
+        begin = f"{{ {bound.target} = " if bound.target else ""
+        begin += (
+            f"warploom::bounded({number}u, {least}, "
+            f"[](auto _Wp, auto _Wq) {{ return {bound.choice}; }}, ("
+        )
+        end = ")); }" if bound.target else "))"
+        self._rewrite(node.start_byte, bound.left.start_byte, begin)
+        self.visit(bound.left)
+        self._rewrite(bound.left.end_byte, bound.right.start_byte, "), (")
+        self.visit(bound.right)
+        self._rewrite(bound.right.end_byte, node.end_byte, end)
+
+    def _rewrite(self, start: int, end: int, text: str) -> None:
+        """Write something else, on as many lines; its words decide nothing any more."""
+        old = self.tree.parsed[start:end]
+        self.seen |= {start + found.start() for found in _WORDS.finditer(old)}
+        self.edits.append(TextEdit(start, end, text + "\n" * old.count(b"\n")))
 
     def _return(self, node: Node) -> None:
         """What an entry point returns says whether it failed."""
@@ -336,9 +369,7 @@ class _Watcher:
         self, node: Node, text: str, free: frozenset[bool], labels: range | None = None
     ) -> int:
         number = len(self.conditions)
-        if labels is None and is_bound(self.tree, node):
-            free = frozenset((True, False))
-        elif labels is None and self.exits.is_in_entry(node):
+        if labels is None and self.exits.is_in_entry(node):
             free |= zero_way(self.tree, node)
         words = " ".join(text.split())
         self.conditions.append(Condition(number, self._line(node), words, free, labels))
@@ -365,12 +396,3 @@ def _cases(body: Node) -> Iterator[Node]:
             yield child
         if child.type not in ("switch_statement", "lambda_expression"):
             yield from _cases(child)
-
-
-def _check_macros(tree: SourceFile) -> None:
-    """Refuse macros that choose: what the parser sees is their use."""
-    for found in _DEFINE.finditer(tree.text):
-        text = re.sub(rb"//[^\n]*|/\*.*?\*/", b" ", found[1]).decode("utf-8", "surrogateescape")
-        if _CHOOSING.search(_CAST_WORDS.sub(" ", text)) and not is_bound_text(text):
-            line = tree.line_of(found.start())
-            raise UnwatchedError("a macro that decides something (a function can)", line)

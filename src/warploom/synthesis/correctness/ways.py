@@ -14,8 +14,7 @@ from warploom.synthesis.correctness.frame import first_line_of_body
 
 _CURE = (
     "remove the branch; or name the size or value that it waits for as a number, which is tried "
-    "then; or let it end in `return 1;` of warploom_forward or in `__trap();`; bounds are min and "
-    "max"
+    "then; or let it end in `return 1;` of warploom_forward or in `__trap();`"
 )
 
 
@@ -34,6 +33,7 @@ class Condition:
     `labels`: it is one of these, of a switch, which all have to be taken once it is come to. A
     function without a name is a label by itself. Of a joined condition `parts` are the numbers of
     its parts, each with the way on which it holds; `joined` is the way of a part that decides it.
+    A `bound` is no condition: it takes the smaller or the larger of two values.
     """
 
     number: int
@@ -43,6 +43,7 @@ class Condition:
     labels: range | None = None
     parts: tuple[tuple[int, bool], ...] = ()
     joined: bool = False
+    bound: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +67,8 @@ def unshown(
     every = {one.number: one for one in conditions}
     found: list[tuple[Condition, str]] = []
     for one in conditions:
+        if one.bound:
+            continue
         if one.labels is not None:
             others = [known[number] for number in one.labels if number in known]
             decided = len(one.labels) > 1 and all(other.constant for other in others)

@@ -27,7 +27,8 @@ MEANING = {
     "surroundings-unchanged": "words around the tensors are as they were",
     "deterministic": "another schedule gives the same bits",
     "memory-and-races": "no access out of bounds, no read of what nobody wrote, no race",
-    "every-way": "each way of each condition was taken in a compared call, or fails openly",
+    "every-way": "each way of each condition was taken in a compared call, or fails openly; a "
+    "bound that no call reached was moved, and the results stayed right",
     ON_GPU: "the same trial on a GPU, twice, and under compute-sanitizer's tools",
 }
 """What each check of a report means."""

@@ -11,7 +11,8 @@ infinities, pointers that are aligned to their elements only), checks every acce
 every output with the reference in double precision. Tolerances are the harness's and cannot be
 changed. Both ways of each condition must be taken by some of these inputs: write no branch that
 none reaches (a path for sizes beyond 32 bits, say), but one that ends in `return 1;` of the entry
-point. Only the code block of your reply is read."""
+point. Bounds by min and max that none reaches must not matter: results stay right where they are
+tighter. Only the code block of your reply is read."""
 
 _SHOWN = 12
 

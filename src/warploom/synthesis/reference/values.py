@@ -15,6 +15,7 @@ _POWERS = {
     torch.float16: 6, torch.float8_e4m3fn: 4, torch.float8_e5m2: 6, torch.float64: 200,
 }  # fmt: skip
 _STREWN = 0.3
+_FEW = 12  # extreme values in the longest dimension, half of them the largest
 _SPECIAL = (float("nan"), float("inf"), float("-inf"), 0.0, -0.0)
 
 
@@ -72,7 +73,8 @@ def draw(
 ) -> Any:
     """Return a tensor of one kind: normal, large, small, positive, negative, flat, ties, and more.
 
-    In zero ones nothing else is; in wide ones magnitudes are of many powers of two; in special ones
+    In zero ones nothing else is; in few-ties ones the extreme value is a few times in a row or
+    column; in wide ones magnitudes are of many powers of two; in special ones
     some values are no finite numbers, in rows whole rows are, in late ones one at the end of
     each dimension, to which a loop comes in a later turn.
 
@@ -119,6 +121,10 @@ def _of_kind(shape: list[int], dtype: Any, kind: str, generator: Any) -> Any:
         return -(values.abs() + 1) * (_HALF_BELOW if dtype in halves else _LARGE)
     if kind == "ties":
         return torch.round(values).clamp(-1, 1)
+    if kind == "few-ties":
+        share = min(_FEW / max((1, *shape)), 1.0)
+        chosen = torch.rand(shape, generator=generator) < share
+        return torch.where(chosen, torch.sign(values), torch.zeros_like(values))
     if kind == "zero":
         return torch.zeros_like(values)
     if kind == "wide":

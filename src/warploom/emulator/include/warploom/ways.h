@@ -13,6 +13,13 @@ bool note_way(unsigned number, bool held, bool constant);
 void note_steps(unsigned number, unsigned long long steps);
 // What follows is another case: how near a comparison came is told apart by these.
 void next_case();
+// The smaller or larger of two values was `first`, `second`, or both where they are equal. `other`
+// is the one that was not taken; `real`: the two are no whole numbers.
+void note_bound(unsigned number, bool first, bool second, bool constant, bool real, bool least,
+                double other);
+// In this run bound `number` is moved beyond what it would be: whether it is, and that it shall be.
+bool is_moved(unsigned number);
+void move_bound(unsigned number);
 
 WARPLOOM_INLINED constexpr bool way_noted(unsigned number, bool held) {
   if (__builtin_is_constant_evaluated()) return held;
@@ -103,6 +110,45 @@ WARPLOOM_INLINED constexpr bool way_ge(unsigned number, _WA a, _WB b) {
   const bool held = a >= b;
   steps_noted(number, b, a, held, 1);
   return way_noted(number, held);
+}
+
+// A value as another side would bound it that comes before: half as far from zero, or half farther.
+template <class _WT>
+WARPLOOM_INLINED constexpr _WT moved_value(_WT value, bool least) {
+  if constexpr (is_whole<_WT>) {
+    const _WT half = static_cast<_WT>(value / 2 < 0 ? -(value / 2) : value / 2);
+    _WT found{};
+    const bool over = least ? __builtin_sub_overflow(value, half, &found)
+                            : __builtin_add_overflow(value, half + 1, &found);
+    return over ? value : found;
+  } else {
+    const float plain = static_cast<float>(value);
+    const float half = plain < 0 ? -plain / 2 : plain / 2;
+    return static_cast<_WT>(least ? plain - half : plain + half);
+  }
+}
+
+template <class _WT>
+WARPLOOM_INLINED constexpr _WT bound_noted(unsigned number, bool least, _WT a, _WT b, _WT value) {
+  const bool first = least ? a <= b : a >= b;
+  const bool second = least ? b <= a : b >= a;
+  const bool constant = __builtin_constant_p(first) && __builtin_constant_p(second);
+  note_bound(number, first, second, constant, !is_whole<_WT>, least,
+             static_cast<double>(
+                 static_cast<std::conditional_t<is_whole<_WT>, _WT, float>>(first ? b : a)));
+  return first != second && is_moved(number) ? moved_value(value, least) : value;
+}
+
+// What `choose` makes of two values: the smaller (`least`) or the larger of them.
+template <class _WF, class _WA, class _WB>
+WARPLOOM_INLINED constexpr auto bounded(unsigned number, bool least, _WF choose, _WA a, _WB b) {
+  auto value = choose(a, b);
+  using Value = decltype(value);
+  if constexpr (is_whole<Value> || requires { static_cast<float>(value); }) {
+    if (!__builtin_is_constant_evaluated())
+      return bound_noted<Value>(number, least, static_cast<Value>(a), static_cast<Value>(b), value);
+  }
+  return value;
 }
 
 }  // namespace warploom

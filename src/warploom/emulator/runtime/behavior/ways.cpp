@@ -1,6 +1,7 @@
 #include "behavior/ways.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -21,6 +22,9 @@ struct Way {
   unsigned in_case;   // the case in which that was last
   uint64_t nearest;   // fewest steps in that case
   uint64_t farthest;  // of the cases before it, the most of their fewest
+  bool bounds, real;  // it is a bound, of values that are no whole numbers
+  bool moved;         // and is moved in this run
+  double other;       // of the values that did not decide, the nearest to one that did
 };
 std::vector<Way> g_ways;
 unsigned g_case = 0;
@@ -62,14 +66,33 @@ void note_steps(unsigned number, unsigned long long steps) {
 
 void next_case() { g_case++; }
 
+void note_bound(unsigned number, bool first, bool second, bool constant, bool real, bool least,
+                double other) {
+  Way* way = way_of(number);
+  if (!way) return;
+  if (first) way->held = true;
+  if (second) way->failed = true;
+  if (!constant) way->open = true;
+  if (first == second) return;
+  if (!way->bounds || (least ? other < way->other : other > way->other)) way->other = other;
+  way->bounds = true;
+  way->real = real;
+}
+
+bool is_moved(unsigned number) { return number < g_ways.size() && g_ways[number].moved; }
+
+void move_bound(unsigned number) {
+  if (Way* way = way_of(number)) way->moved = true;
+}
+
 void report_ways() {
   if (g_ways.empty()) return;
   std::string words;
   for (std::size_t at = 0; at < g_ways.size(); ++at) {
     const Way& way = g_ways[at];
     if (!way.held && !way.failed) continue;
-    words += format("%s\"%zu:%d:%d:%d:%d\"", words.empty() ? "" : ",", at, way.held, way.failed,
-                    way.open, is_tight(way));
+    words += format("%s\"%zu:%d:%d:%d:%d:%.9g\"", words.empty() ? "" : ",", at, way.held,
+                    way.failed, way.open, is_tight(way), way.bounds && way.real ? way.other : NAN);
   }
   send_line("{\"ev\":\"ways\",\"ways\":[" + words + "]}");
 }
