@@ -4,9 +4,11 @@ import ast
 import re
 from pathlib import Path
 
+import pytest
 import typer.main
 
 from warploom.cli.app import app
+from warploom.cli.output import tell_of_first_build
 
 SOURCE = Path(__file__).parents[2] / "src" / "warploom"
 # Options of other programs, which hints name too.
@@ -57,3 +59,11 @@ def test_hints_name_options_that_exist() -> None:
                 assert named <= known, f"{path}: {hint}"
                 found |= named
     assert "--max-cost" in found and "--ranks" in found
+
+
+def test_the_first_build_of_the_emulator_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("WARPLOOM_CACHE", str(tmp_path / "empty"))
+    tell_of_first_build()
+    assert "first the emulator is built" in capsys.readouterr().err

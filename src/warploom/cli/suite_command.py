@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 from warploom.cli.judge_options import SuiteChoices
-from warploom.cli.output import out, print_json, say, warn_without_sandbox
+from warploom.cli.output import out, print_json, say, tell_of_first_build, warn_without_sandbox
 from warploom.core.errors import BadInputError
 from warploom.core.records import Json
 from warploom.synthesis.config import SynthesisConfig
@@ -34,6 +34,8 @@ def run_suite_command(choices: SuiteChoices, *, nvcc: bool, jobs: int | None, as
     suite = choices.suite or ""
     tasks = find_suite(suite, choices.only or [], choices.limit)
     warn_without_sandbox()
+    if not as_json:
+        tell_of_first_build()
     config = SynthesisConfig(tune=1, nvcc=nvcc, architectures=_ARCHITECTURES, jobs=jobs)
     place = choices.folder or Path("suite-" + re.sub(r"\W+", "-", suite).strip("-"))
 

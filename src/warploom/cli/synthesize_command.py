@@ -10,6 +10,7 @@ from warploom.cli.output import (
     print_finding,
     print_json,
     say,
+    tell_of_first_build,
     warn_without_sandbox,
 )
 from warploom.cli.transform_ask import parse_price
@@ -96,6 +97,8 @@ def run_synthesize(
     """Synthesize and print the result; returns the exit code."""
     require_torch()
     warn_without_sandbox()
+    if not as_json:
+        tell_of_first_build()
     result = synthesize(prompt, reference, target, config, out=folder, tell=say)
     if as_json:
         print_json(result.to_json())

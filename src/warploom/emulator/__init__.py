@@ -3,6 +3,7 @@
 from warploom.emulator.building.build import build
 from warploom.emulator.building.build_records import EmulatorBuild
 from warploom.emulator.building.diagnostics import ApiUse, NotEmulatedError
+from warploom.emulator.building.runtime_build import is_emulator_built
 from warploom.emulator.running.run import run, run_many
 from warploom.emulator.running.run_records import (
     CHUNK_BYTES,
@@ -47,6 +48,7 @@ __all__ = [
     "WayTaken",
     "build",
     "find_topology",
+    "is_emulator_built",
     "run",
     "run_many",
     "topology_names",

@@ -15,12 +15,13 @@ from warploom.core.process import ProcessResult
 from warploom.core.records import Limits
 from warploom.emulator.building.elf import defined_symbols
 from warploom.emulator.rewriting.rewrite import SHIM_DIR
-from warploom.toolchain.cache import cached_folder
+from warploom.toolchain.cache import cache_root, cached_folder
 from warploom.toolchain.compilers import (
     Compiler,
     compiler_environment,
     compiler_folders,
     compiler_state,
+    find_compiler,
     library_folder,
 )
 from warploom.toolchain.folders import names_in
@@ -32,6 +33,7 @@ RUNTIME_DIR = Path(__file__).parents[1] / "runtime"
 PROCESS_DIR = Path(__file__).parents[1] / "process"
 """The sources of the objects that are linked into each program: see process_library.py."""
 
+_CACHE = "runtime"
 _LIBRARY_NOTE = "library-folder"
 
 COMPILE_LIMITS = Limits(seconds=600.0, memory_mb=8192, output_mb=16)
@@ -205,8 +207,7 @@ def build_runtime(compiler: Compiler, *, strict: bool = False) -> Path:
     Raises:
         ToolFailedError: it does not compile or link.
     """
-    checks = ("-DWARPLOOM_RUNTIME_CHECKS",) if os.environ.get("WARPLOOM_RUNTIME_CHECKS") else ()
-    flags = (*_FLAGS, *checks, *(("-Werror",) if strict else ()))
+    flags = _runtime_flags(strict=strict)
     sources = sorted(RUNTIME_DIR.rglob("*.cpp"))
     if not sources:
         raise ToolFailedError(f"the emulator's runtime must lie in {RUNTIME_DIR}, but is not there")
@@ -220,10 +221,27 @@ def build_runtime(compiler: Compiler, *, strict: bool = False) -> Path:
         found = library_folder(compiler)
         (folder / _LIBRARY_NOTE).write_text("" if found is None else str(found))
 
+    return cached_folder(_CACHE, _runtime_key(compiler, flags), make)[0] / "warploom-emu"
+
+
+def is_emulator_built() -> bool:
+    """Whether `build_runtime` has been here before; also where there is no compiler to do it."""
+    try:
+        key = _runtime_key(find_compiler(), _runtime_flags())
+    except MissingToolError:
+        return True
+    return (cache_root() / _CACHE / key).is_dir()
+
+
+def _runtime_flags(*, strict: bool = False) -> tuple[str, ...]:
+    checks = ("-DWARPLOOM_RUNTIME_CHECKS",) if os.environ.get("WARPLOOM_RUNTIME_CHECKS") else ()
+    return (*_FLAGS, *checks, *(("-Werror",) if strict else ()))
+
+
+def _runtime_key(compiler: Compiler, flags: Sequence[str]) -> str:
     # Of all files there: which of them it includes would take longer to find out.
     texts = folder_digest(RUNTIME_DIR, SHIM_DIR, PROCESS_DIR)
-    key = digest([compiler.identity, *flags, *_HARDENED, texts])
-    return cached_folder("runtime", key, make)[0] / "warploom-emu"
+    return digest([compiler.identity, *flags, *_HARDENED, texts])
 
 
 def _link(compiler: Compiler, objects: Sequence[Path], folder: Path) -> None:
