@@ -83,6 +83,11 @@ def test_numbers_of_a_text_are_found() -> None:
     assert {131072, 768, 4000} <= set(sizes)
     assert 99 not in sizes
     assert 250.0 in values
+    threads, _ = numbers_of(
+        "constexpr int kThreads = 512;\n#define BLOCKS 300\nconstexpr int kRows = kThreads * 3;\n"
+        "f<<<BLOCKS, kThreads, 0, s>>>(a);\ng<<<7u, 64>>>(a);"
+    )
+    assert {300 * 512, 1536, 448} <= set(threads)
     letters, _ = numbers_of(r"n = 'a' * 'q'; m = '\n' * L'z'; k = 'ab';")
     assert {97 * 113, 10 * 122, (97 << 8) + 98} <= set(letters)
 

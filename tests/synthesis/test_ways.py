@@ -80,6 +80,7 @@ def test_labels_of_a_switch_are_told_by_what_is_taken() -> None:
     [
         ("min(n, 9)", True), ("std::max<long long>(n, sizes[1])", False), ("fmaxf(a, 9.0f)", False),
         ("(n < 9 ? n : 9)", True), ("(n < (9) ? 9 : n)", False), ("(9 >= n ? n : 9)", True),
+        ("(n > 9 ? 9 : (int)n)", True), ("(n > 9 ? static_cast<int>(9) : n)", True),
     ],
 )  # fmt: skip
 def test_bounds_are_no_choice(bound: str, least: bool) -> None:

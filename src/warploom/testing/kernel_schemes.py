@@ -197,6 +197,14 @@ SCHEMES = (
              "long long n = sizes[0] * sizes[1];\n  if (n > most(5)) n = most(5);", above=_NESTED),
     _changed("twice", "bound-by-a-size-never-tried", _SIZES,
              "const long long n = min(sizes[0] * sizes[1], 300000LL);"),
+    _changed("twice", "bound-by-a-real-number", "i < n;",
+             "i < (long long)fmin((double)n, 300000.0);"),
+    _element("twice", "wrong-beyond-a-real-bound", "y[i] = x[i] * 2.0f + 1.0f + "
+             "fmaxf((float)(n - (long long)sizeof(Third) * 5), 0.0f);", above=_NESTED),
+    Scheme("twice-grid-of-constants", "twice",
+           "static constexpr int kBlocks = 512;\n"
+           + TASKS["twice"].text((_LAUNCH, "elements<<<kBlocks, 512, 0, stream>>>")).replace(
+               "i += gridDim.x * blockDim.x", "i += n")),
     Scheme("twice-grid-too-small", "twice",
            TASKS["twice"].text((_LAUNCH, "elements<<<(unsigned)min((n + 127) / 128, 65535LL), 128, "
                                 "0, stream>>>")).replace("i += gridDim.x * blockDim.x", "i += n")),

@@ -243,8 +243,9 @@ class WayTaken:
     `held` and `failed`: whether it did so at least once. `constant`: the compiler knew each time
     that it could do nothing else. `tight`: a comparison of whole numbers, which differ from thread
     to thread, that was one step from turning out otherwise in every case of the run. A bound
-    (`min`, `max`) `held` where its first value decided, and `failed` where the second did; of real
-    numbers `other` is the nearest of those that did not decide; NaN where there is none.
+    (`min`, `max`) `held` where its first value decided, and `failed` where the second did. Of real
+    numbers `other` is the nearest of those that did not decide: NaN where there is none, and where
+    those that did are whole, as sizes are, unless it is zero.
     """
 
     number: int

@@ -45,6 +45,7 @@ _ROWS_EVEN = 512
 _EVEN = (32, 64, 96, 128, 256)
 _MULTIPLES = (4, 8, 12, 16)
 _VAST = 65_536  # beyond what sixteen bits count
+_MOST_VAST = 10 * _VAST  # of all tensors of a case of a size that a kernel names
 _MOST_ELEMENTS = 60_000  # of all tensors of a case: the emulator looks at each access
 _MOST_WORK = 400_000
 _MOST_EXAMPLE = 300_000
@@ -292,7 +293,7 @@ class _Planner:
     def _is_too_large(self, name: str, symbols: dict[str, int]) -> bool:
         costly = self._is_by_row(name) or self._has_products()
         blocks = costly and symbols[name] > _LONG[0]
-        return blocks or self._elements(symbols) > 4 * _VAST or self._work(symbols) > _MOST_WORK
+        return blocks or self._elements(symbols) > _MOST_VAST or self._work(symbols) > _MOST_WORK
 
     def _too_much(self, symbols: Mapping[str, int]) -> bool:
         return self._elements(symbols) > _MOST_ELEMENTS or self._work(symbols) > _MOST_WORK

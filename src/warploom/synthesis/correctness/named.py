@@ -15,6 +15,10 @@ _FOLDED = tuple(
     for signs in (r"[*/%]", r"[-+]", r"<<|>>", r"&(?!&)|\^|\|(?!\|)")
 )
 """Operations on two numbers, those that bind more closely first."""
+_CONSTANT = re.compile(
+    r"(?:\bconst(?:expr)?\b[^;={}()]*\b(\w+)\s*=\s*|#[ \t]*define[ \t]+(\w+)[ \t]+)(\d+)\s*[;\n]"
+)
+_LAUNCH = re.compile(r"<<<\s*(\d+)\s*,\s*(\d+)\s*[,>]")
 _REAL = re.compile(r"(?<![\w.])((?:\d+\.\d*|\.\d+|\d+(?=[eE]))(?:[eE][+-]?\d+)?)[fFlL]?(?!\w)")
 _REAL_SUM = re.compile(r"([\d.]+)[fFlL]?\s*([-+*])\s*([\d.]+)[fFlL]?")
 _LEAST, _MOST = 3, 262_144
@@ -26,7 +30,8 @@ _DEEPEST = 8  # of expressions within each other
 def numbers_of(text: str) -> tuple[tuple[int, ...], tuple[float, ...]]:
     """Return the sizes and the values that a text names, in whatever notation.
 
-    What is computed of numbers alone is folded, and bits of a float are read as one.
+    What is computed of numbers alone, and of constants that are numbers, is folded; so is how many
+    threads a launch has. Bits of a float are read as one.
     """
     plain = re.sub(r"//[^\n]*|/\*.*?\*/", " ", text, flags=re.DOTALL)
     found: set[int] = set()
@@ -37,14 +42,31 @@ def numbers_of(text: str) -> tuple[tuple[int, ...], tuple[float, ...]]:
         plain = _FLIPPED.sub(lambda m: _noted(~int(m[1]), found), plain)
         for pattern in _FOLDED:
             plain = pattern.sub(lambda m: _folded(m, found), plain)
+        plain = _without_constants(plain)
         if plain == before:
             break
+    found |= {int(blocks) * int(threads) for blocks, threads in _LAUNCH.findall(plain)}
     whole = {abs(n) for n in found}
     sizes = sorted((n for n in whole if _LEAST <= n <= _MOST), reverse=True)
     real = {float(word) for word in _REAL.findall(plain)} | {float(n) for n in whole}
     real |= {_of_bits(n) for n in whole if n < 1 << 32} | _sums(plain)
     values = sorted(v for v in real if 1e-30 < v < _LARGEST)
     return tuple(sizes[:_MOST_SIZES]), tuple(values[:_MOST_VALUES])
+
+
+def _without_constants(text: str) -> str:
+    """Return a text with the values of constants that are numbers, where they are used."""
+    values = {name or word: value for name, word, value in _CONSTANT.findall(text)}
+    if not values:
+        return text
+    kept = [found.span() for found in _CONSTANT.finditer(text)]
+    names = re.compile(rf"\b(?:{'|'.join(map(re.escape, values))})\b")
+
+    def value(found: re.Match[str]) -> str:
+        inside = any(begin <= found.start() < end for begin, end in kept)
+        return found[0] if inside else values[found[0]]
+
+    return names.sub(value, text)
 
 
 def _whole(match: re.Match[str]) -> int:

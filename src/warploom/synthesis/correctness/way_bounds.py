@@ -23,10 +23,13 @@ _NAMES = re.compile(
 )
 _REAL = re.compile(r"(?<![\w.])(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
 _CHANGING = re.compile(r"\+\+|--|(?<![=!<>])=(?!=)|<<=|>>=")
+_CAST = re.compile(
+    r"static_cast(?=\()|\((?:unsigned|int|long|short|char|float|double|size_t|u?int\d+_t)+\)"
+)
 _CLOSE = 1e-6  # a float that is written with nine digits, of itself
 _CURE = (
-    "remove the bound, or write it as a number: sizes that a kernel names are tried, up to 262144 "
-    "elements"
+    "remove the bound, or write it as a number: sizes that a kernel names are tried, where all "
+    "tensors together have at most 655,360 elements then"
 )
 
 
@@ -74,8 +77,8 @@ def chosen_bound(tree: SourceFile, node: Node) -> Bound | None:
     if compared is None or arms[0] is None or arms[1] is None:
         return None
     left, sign, right = compared
-    sides = [bare(tree.node_text(side)) for side in (left, right)]
-    words = [bare(tree.node_text(arm)) for arm in arms if arm is not None]
+    sides = [_uncast(tree.node_text(side)) for side in (left, right)]
+    words = [_uncast(tree.node_text(arm)) for arm in arms if arm is not None]
     if words not in (sides, sides[::-1]):
         return None
     return _of(left, sign, right, takes_left=words == sides)
@@ -96,6 +99,14 @@ def assigned_bound(tree: SourceFile, node: Node) -> Bound | None:
     target = left if words == sides else right
     bound = _of(left, sign, right, takes_left=words != sides)
     return Bound(bound.least, left, right, bound.choice, tree.node_text(target))
+
+
+def _uncast(text: str) -> str:
+    """Return a side or an arm without blanks, brackets and casts of the whole of it."""
+    text = bare(text)
+    while found := _CAST.match(text):
+        text = bare(text[found.end() :])
+    return text
 
 
 def _of(left: Node, sign: str, right: Node, *, takes_left: bool) -> Bound:
@@ -129,7 +140,7 @@ def one_sided(
     """Return the bounds of which one value never decided, with which; `text` is the candidate's.
 
     Those are left out that the compiler decides, and those of real numbers by one that the text
-    names: values of all magnitudes are tried.
+    names, unless sizes decided: values of all magnitudes are tried.
     """
     known = {one.number: one for one in taken}
     named = [0.0, *(float(word) for word in _REAL.findall(text))]

@@ -14,9 +14,9 @@ void note_steps(unsigned number, unsigned long long steps);
 // What follows is another case: how near a comparison came is told apart by these.
 void next_case();
 // The smaller or larger of two values was `first`, `second`, or both where they are equal. `other`
-// is the one that was not taken; `real`: the two are no whole numbers.
+// is the one that was not, and `real` says that their type is one of real numbers.
 void note_bound(unsigned number, bool first, bool second, bool constant, bool real, bool least,
-                double other);
+                double taken, double other);
 // In this run bound `number` is moved beyond what it would be: whether it is, and that it shall be.
 bool is_moved(unsigned number);
 void move_bound(unsigned number);
@@ -123,7 +123,7 @@ WARPLOOM_INLINED constexpr _WT moved_value(_WT value, bool least) {
     return over ? value : found;
   } else {
     const float plain = static_cast<float>(value);
-    const float half = plain < 0 ? -plain / 2 : plain / 2;
+    const float half = plain == 0 ? 1 : plain < 0 ? -plain / 2 : plain / 2;
     return static_cast<_WT>(least ? plain - half : plain + half);
   }
 }
@@ -133,9 +133,10 @@ WARPLOOM_INLINED constexpr _WT bound_noted(unsigned number, bool least, _WT a, _
   const bool first = least ? a <= b : a >= b;
   const bool second = least ? b <= a : b >= a;
   const bool constant = __builtin_constant_p(first) && __builtin_constant_p(second);
+  using Plain = std::conditional_t<is_whole<_WT>, _WT, float>;
   note_bound(number, first, second, constant, !is_whole<_WT>, least,
-             static_cast<double>(
-                 static_cast<std::conditional_t<is_whole<_WT>, _WT, float>>(first ? b : a)));
+             static_cast<double>(static_cast<Plain>(value)),
+             static_cast<double>(static_cast<Plain>(first ? b : a)));
   return first != second && is_moved(number) ? moved_value(value, least) : value;
 }
 

@@ -22,7 +22,8 @@ struct Way {
   unsigned in_case;   // the case in which that was last
   uint64_t nearest;   // fewest steps in that case
   uint64_t farthest;  // of the cases before it, the most of their fewest
-  bool bounds, real;  // it is a bound, of values that are no whole numbers
+  bool bounds, real;  // it is a bound, of real numbers
+  bool broken;        // one of those that decided was no whole number
   bool moved;         // and is moved in this run
   double other;       // of the values that did not decide, the nearest to one that did
 };
@@ -38,6 +39,13 @@ Way* way_of(unsigned number) {
 // Whether a comparison of what differs from thread to thread came next to its turn in every case.
 bool is_tight(const Way& way) {
   return way.compared && way.varied && std::max(way.nearest, way.farthest) == 0;
+}
+
+// The value of a real bound that did not decide. Where those that did are whole numbers they may be
+// sizes, and only zero is told.
+double told(const Way& way) {
+  const bool is_value = way.bounds && way.real && (way.broken || way.other == 0);
+  return is_value ? way.other : NAN;
 }
 
 }  // namespace
@@ -67,7 +75,7 @@ void note_steps(unsigned number, unsigned long long steps) {
 void next_case() { g_case++; }
 
 void note_bound(unsigned number, bool first, bool second, bool constant, bool real, bool least,
-                double other) {
+                double taken, double other) {
   Way* way = way_of(number);
   if (!way) return;
   if (first) way->held = true;
@@ -77,6 +85,7 @@ void note_bound(unsigned number, bool first, bool second, bool constant, bool re
   if (!way->bounds || (least ? other < way->other : other > way->other)) way->other = other;
   way->bounds = true;
   way->real = real;
+  if (taken != std::floor(taken)) way->broken = true;
 }
 
 bool is_moved(unsigned number) { return number < g_ways.size() && g_ways[number].moved; }
@@ -92,7 +101,7 @@ void report_ways() {
     const Way& way = g_ways[at];
     if (!way.held && !way.failed) continue;
     words += format("%s\"%zu:%d:%d:%d:%d:%.9g\"", words.empty() ? "" : ",", at, way.held,
-                    way.failed, way.open, is_tight(way), way.bounds && way.real ? way.other : NAN);
+                    way.failed, way.open, is_tight(way), told(way));
   }
   send_line("{\"ev\":\"ways\",\"ways\":[" + words + "]}");
 }
