@@ -8,7 +8,7 @@ import pytest
 import typer.main
 
 from warploom.cli.app import app
-from warploom.cli.output import tell_of_first_build
+from warploom.cli.first_build import tell_of_first_build
 
 SOURCE = Path(__file__).parents[2] / "src" / "warploom"
 # Options of other programs, which hints name too.

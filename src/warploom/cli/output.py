@@ -14,7 +14,6 @@ import typer
 from warploom.core.jsontext import dumps
 from warploom.core.records import Finding, Json, Severity, TraceEvent
 from warploom.core.visible import visible
-from warploom.emulator import is_emulator_built
 from warploom.evaluation.runs.plan import Progress, ignore_progress
 from warploom.toolchain.sandbox import sandbox_warning
 
@@ -39,12 +38,6 @@ def warn_without_sandbox() -> None:
     warning = sandbox_warning()
     if warning:
         say(f"{paint('warning', 'warning')}: {warning}")
-
-
-def tell_of_first_build() -> None:
-    """Say that a build of the emulator comes first, where that is so."""
-    if not is_emulator_built():
-        say("first the emulator is built: once on this machine, for a minute or more")
 
 
 def paint(text: str, color: str) -> str:

@@ -3,8 +3,9 @@
 import re
 from pathlib import Path
 
+from warploom.cli.first_build import tell_of_first_build
 from warploom.cli.judge_options import SuiteChoices
-from warploom.cli.output import out, print_json, say, tell_of_first_build, warn_without_sandbox
+from warploom.cli.output import out, print_json, say, warn_without_sandbox
 from warploom.core.errors import BadInputError
 from warploom.core.records import Json
 from warploom.synthesis.config import SynthesisConfig

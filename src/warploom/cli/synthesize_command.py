@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
+from warploom.cli.first_build import tell_of_first_build
 from warploom.cli.output import (
     out,
     paint,
@@ -10,7 +11,6 @@ from warploom.cli.output import (
     print_finding,
     print_json,
     say,
-    tell_of_first_build,
     warn_without_sandbox,
 )
 from warploom.cli.transform_ask import parse_price
