@@ -1,4 +1,4 @@
-"""What is said before the emulator is built; apart, because nothing heavy is loaded at the start."""
+"""What is said before the emulator is built; apart, as a start loads nothing heavy."""
 
 from warploom.cli.output import say
 from warploom.emulator import is_emulator_built
