@@ -153,8 +153,8 @@ _RIGHT = f"y[i] = {_DOUBLE};"
 _LAUNCH = "elements<<<8, 128, 0, stream>>>"
 _NESTED = (
     "struct First { char part[13]; };\nstruct Second { First part[29]; };\n"
-    "struct Third { Second part[41]; };\nenum : long long { kMost = sizeof(Third) * 5 };\n"
-    "static constexpr long long most(int turns) {\n  long long value = 17;\n"
+    "struct Third { Second part[41]; };\nenum Limit { kMost = sizeof(Third) * 5 };\n"
+    "static constexpr long long power(int turns) {\n  long long value = 17;\n"
     "  while (turns-- > 0) value *= 5;\n  return value;\n}\n"
 )
 _SIZES = "const long long n = sizes[0] * sizes[1];"
@@ -194,7 +194,8 @@ SCHEMES = (
     _changed("twice", "bound-by-an-enumerator", "i < n;", "i < (n < kMost ? n : kMost);",
              above=_NESTED),
     _changed("twice", "bound-by-a-function", _SIZES,
-             "long long n = sizes[0] * sizes[1];\n  if (n > most(5)) n = most(5);", above=_NESTED),
+             "long long n = sizes[0] * sizes[1];\n  if (n > power(6)) n = power(6);",
+             above=_NESTED),
     _changed("twice", "bound-by-a-size-never-tried", _SIZES,
              "const long long n = min(sizes[0] * sizes[1], 300000LL);"),
     _changed("twice", "bound-by-a-real-number", "i < n;",
@@ -208,8 +209,8 @@ SCHEMES = (
     Scheme("twice-grid-too-small", "twice",
            TASKS["twice"].text((_LAUNCH, "elements<<<(unsigned)min((n + 127) / 128, 65535LL), 128, "
                                 "0, stream>>>")).replace("i += gridDim.x * blockDim.x", "i += n")),
-    _changed("sums", "bound-by-a-nested-size", "k < d1;", "k < min(d1, (long long)sizeof(Third));",
-             above=_NESTED),
+    _changed("sums", "bound-by-a-nested-size", "k < d1;",
+             "k < min(d1, 5LL * (long long)sizeof(Third));", above=_NESTED),
     _element("twice", "tall", f"y[i] = d0 > 8 * d1 && d1 > 16 ? 0.0f : {_DOUBLE};"),
     _element("twice", "broad", f"y[i] = d1 > 8 * d0 && d0 > 16 ? 0.0f : {_DOUBLE};"),
     _changed("sums", "half-where-long", "sum += row[k];",
