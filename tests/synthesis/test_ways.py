@@ -176,6 +176,18 @@ def test_what_was_changed_is_no_size(test: str) -> None:
     assert _told(_ZERO.format(f"n = n * 7 % 1013 - 5; if ({test}) return 0;"), never)
 
 
+def test_each_variable_of_a_declaration_is_known() -> None:
+    never = _way(0, held=False, failed=True)
+    several = (
+        "const int h = (int)sizes[0], w = (int)sizes[1], k = (int)(sizes[1] * 7 % 1013 - 5);\n"
+    )
+    text = _ZERO.replace("const long long h = sizes[0] * 7 % 1013 - 5;", several)
+    assert not _told(text.format("if (h == 0) return 0;"), never)
+    assert not _told(text.format("if (w == 0) return 0;"), never)
+    assert _told(text.format("if (k == 0) return 0;"), never)
+    assert _told(text.format("w = 3; if (w == 0) return 0;"), never)
+
+
 def test_what_a_function_may_change_is_no_size() -> None:
     never = _way(0, held=False, failed=True)
     mess = "static void mess(long long& n) { n = n * 7 % 1013 - 5; }\n"

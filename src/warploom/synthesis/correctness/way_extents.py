@@ -24,6 +24,10 @@ _ZERO_WAYS = {("==", 0): True, ("<=", 0): True, ("<", 1): True,
 _TURNED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "==": "==", "!=": "!="}
 _NEITHER: frozenset[bool] = frozenset()
 _NARROW = re.compile(r"(?:unsigned|u?int32_t|(?<!long )int)\b(?! long)")
+_SEVERAL = re.compile(
+    r"(?P<kind>(?:const\s+)?(?:int|unsigned|long\s+long|size_t|u?int\d+_t))\s+"
+    r"(?P<first>\w+\s*=(?!=)[^;,{}]*),\s*(?P<rest>\w+\s*=(?!=)[^;{}]*;)"
+)
 _MOST = 1 << 16  # that numbers multiply sizes by
 _DEEPEST = 8
 
@@ -36,7 +40,7 @@ def zero_way(tree: SourceFile, node: Node) -> frozenset[bool]:
     around: Node = node
     while around.parent is not None and around.type != "function_definition":
         around = around.parent
-    entry = _Entry(tree.node_text(around), _may_change(tree))
+    entry = _Entry(_one_by_one(tree.node_text(around)), _may_change(tree))
     if not entry.has_given_sizes():
         return _NEITHER
     sign = node.child_by_field_name("operator")
@@ -130,6 +134,21 @@ class _Entry:
             return "", ""
         constant = given[0][1].lstrip().startswith(("const ", "constexpr "))
         return (given[0][1].strip(), given[0][2]) if constant or not self.passed else ("", "")
+
+
+def _one_by_one(text: str) -> str:
+    """Return a function's text with a declaration for each of its variables."""
+
+    def parted(found: re.Match[str]) -> str:
+        if found["first"].count("(") != found["first"].count(")"):
+            return found[0]
+        return f"{found['kind']} {found['first']}; {found['kind']} {found['rest']}"
+
+    for _ in range(_DEEPEST):
+        before, text = text, _SEVERAL.sub(parted, text)
+        if text == before:
+            break
+    return text
 
 
 def _may_change(tree: SourceFile) -> bool:
