@@ -23,6 +23,7 @@ import contextlib
 import fcntl
 import json
 import math
+import re
 import statistics
 import sys
 import tempfile
@@ -71,11 +72,21 @@ def bytes_of(tensors: Sequence[TensorArg], sizes: Mapping[str, int]) -> int:
 
 
 def filling(spec: KernelSpec, least: int) -> dict[str, int]:
-    """Return sizes with which all tensors together have `least` bytes or more."""
+    """Return sizes with which all tensors together, or what is looked up, have `least` bytes."""
     sizes = {symbol.name: symbol.example for symbol in spec.symbols}
-    while sizes and bytes_of((*spec.inputs, *spec.outputs), sizes) < least:
+    while sizes and _moved(spec, sizes) < least:
         sizes[min(sizes, key=lambda name: sizes[name])] *= 2
     return sizes
+
+
+def _moved(spec: KernelSpec, sizes: Mapping[str, int]) -> int:
+    """Return the bytes of all tensors; of what is looked up and reduced, where that is more."""
+    whole = bytes_of((*spec.inputs, *spec.outputs), sizes)
+    if not any(tensor.index_of for tensor in spec.inputs):
+        return whole
+    kept = " ".join(size for tensor in spec.outputs for size in tensor.shape)
+    lost = [name for name in spec.reduced if not re.search(rf"\b{name}\b", kept)]
+    return max(whole, bytes_of(spec.outputs, sizes) * math.prod(sizes[name] for name in lost))
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,6 +30,16 @@ def example_inputs(seed):
     return (torch.randn(2, 7, 16, generator=g), torch.randn(2, 13, 16, generator=g))
 """
 
+_PLACES = """
+import torch
+
+def reference(x):
+    return torch.argmax(x, -1)
+
+def example_inputs(seed):
+    return (torch.randn(7, 13, generator=torch.Generator().manual_seed(seed)),)
+"""
+
 
 def _specified(folder: Path, text: str) -> KernelSpec:
     file = folder / "reference.py"
@@ -47,8 +57,17 @@ def test_each_reduced_size_is_long_and_late(tmp_path: Path) -> None:
     assert spec.reduced == ("d0", "d1")
     found = _by_name(spec)
     for name in spec.reduced:  # the second is the longest
-        for kind in ("normal", "positive", "late", "late-even"):
+        for kind in ("normal", "positive", "early", "early-even", "late", "late-even"):
             assert found[f"{name}-long-{kind}"].symbols[name] > 500
+
+
+def test_where_the_first_of_equals_counts_rows_of_odd_and_even_sizes_have_many_and_few(
+    tmp_path: Path,
+) -> None:
+    spec = _specified(tmp_path, _PLACES)
+    plans = [plan for plan in plan_cases(spec, 1) if plan.symbols["d1"] > 500]
+    for kind in ("ties", "few-ties", "nans", "few-nans"):
+        assert {plan.symbols["d1"] % 2 for plan in plans if plan.kind == kind} == {0, 1}
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3])

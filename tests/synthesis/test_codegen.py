@@ -98,6 +98,15 @@ def test_elements_of_small_vectors_are_moved_one_by_one() -> None:
     assert "group_at" not in one.text
 
 
+def test_indices_of_rows_are_parted_once_for_a_row() -> None:
+    flipped = _node("f", "flip", [_of("x"), [1]], ["s7", "s9", 5])
+    text = generate(graph_from(_trace([flipped], ["f"], ("s7", "s9", "5")))).text
+    head, body = text.split("for (long long i2 =")
+    assert "/" in head.split("row < rows")[1]
+    assert "/" not in body.split("out[")[0]
+    assert "dim3(8, 128 / 8)" in text  # as many lanes as a row has elements, and a power of two
+
+
 def test_a_row_of_an_odd_fixed_length_has_no_groups() -> None:
     nodes = [_node("t", "sum", [_of("x"), [1]], ["s7"])]
     trace = _trace(nodes, ["t"], ("s7", "33"))

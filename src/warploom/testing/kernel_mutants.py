@@ -50,6 +50,10 @@ MUTANTS = (
         ("no number lost behind the first turn of groups",
          "s0 = (s0 < v2 || s0 != s0 ? s0 : v2);",
          "s0 = k0 >= blockDim.x * 4 ? fminf(s0, v2) : (s0 < v2 || s0 != s0 ? s0 : v2);"),
+        ("no number of an earlier turn lost", "s0 = (s0 < v0 || s0 != s0 ? s0 : v0);",
+         "s0 = s0 <= v0 ? s0 : v0;"),
+        ("no number of an earlier turn of groups lost",
+         "s0 = (s0 < v2 || s0 != s0 ? s0 : v2);", "s0 = s0 <= v2 ? s0 : v2;"),
     ),
     *_of(
         "matmul",
@@ -153,6 +157,21 @@ MUTANTS = (
         ("place of the group", "p0 = k0 + e;", "p0 = k0;"),
         ("NaN passed over", "(v0 > s0 || (v0 != v0 && s0 == s0))", "(v0 > s0)"),
         ("place within the thread", "p0 = k0;", "p0 = k0 / 128;"),
+        ("last NaN of a thread", "(v0 != v0 && s0 == s0)", "v0 != v0"),
+        ("last NaN of groups", "(v2 != v2 && s0 == s0)", "v2 != v2"),
+        ("NaN of any place in a join", "(other != other && value != value)", "false"),
+    ),
+    *_of(
+        "pixel_shuffle",
+        ("rows of a block forgotten", "blockDim.y + threadIdx.y", "blockDim.y"),
+        ("end of a row left out", "i3 < (2*d3);", "i3 < (2*d3) / 32 * 32;"),
+        ("plane of another row", "(i2 % (2))) * 2", "(i1 % (2))) * 2"),
+        ("row of the block before", "in_x[(((i0", "in_x[(((i0 * (row < down)"),
+    ),
+    *_of(
+        "concat_pad",
+        ("first of the second tensor from the first", "< d1);", "<= d1);"),
+        ("padding forgotten", "v0 ? v5 : (-1.0f)", "v5"),
     ),
     *_of(
         "transpose",

@@ -7,12 +7,31 @@ from warploom.synthesis.codegen.draft import KernelDraft
 from warploom.synthesis.codegen.graph import Graph, Node
 from warploom.synthesis.codegen.groups import HELPERS, Groups, Wide
 from warploom.synthesis.codegen.layouts import LAYOUTS
-from warploom.synthesis.codegen.scope import Index, MaterializeError, Scope, c_size, product, split
+from warploom.synthesis.codegen.scope import (
+    Index,
+    MaterializeError,
+    Scope,
+    c_size,
+    linear,
+    product,
+    split,
+)
 from warploom.synthesis.codegen.text import Kernel, indented
 from warploom.synthesis.codegen.turned import TurnedWriter
 from warploom.synthesis.codegen.values import Values
 
 _ALONE = 4  # elements of a thread that are under way at once where none are moved as one
+_PER_ROW = 8  # elements of a row that a thread computes
+_WARP = 32
+_LANES = """// Threads that share a row: a warp, or fewer where the row is shorter.
+static unsigned lanes_for(long long length) {
+  unsigned lanes = 32;
+  while (lanes / 2 >= length) {
+    lanes /= 2;
+  }
+  return lanes;
+}
+"""
 _CONSTANTS = ("full", "full_like", "scalar_tensor", "zeros_like", "ones_like")
 
 
@@ -44,6 +63,8 @@ class ElementWriter:
             turned = TurnedWriter(draft).make()
             if turned is not None:
                 return turned
+            if self.draft.real()[0][1:]:
+                return self._by_rows()
         first, each = "", threads * _ALONE
         lines = [f"const long long count = {count};"]
         if wide is not None:
@@ -61,6 +82,47 @@ class ElementWriter:
         text = draft.kernel(self.values, threads, lines)
         blocks = f"blocks_for({count}, {each})"
         return draft.done("elements", text, self.values, count, blocks, threads)
+
+    def _by_rows(self) -> Kernel:
+        """Return a kernel whose threads lie in rows: indices of rows take the divisions.
+
+        Each thread computes `_PER_ROW` elements of a row, far enough apart that those of its
+        neighbors lie beside them.
+        """
+        draft, threads = self.draft, self.draft.tuning.element_threads
+        names, sizes = draft.real()
+        rows, length = product(sizes[:-1]), c_size(sizes[-1])
+        scope = Scope(frozenset({*names, "row"}))
+        place = linear(("row", names[-1]), ("rows", sizes[-1]))
+        stores = [
+            f"{draft.pointer_to(node)}[{place}] = "
+            f"{ctypes_of.store(node.dtype, self.values.value(node, draft.index, scope))};"
+            for node in self.nodes
+        ]
+        lines = [
+            f"const long long rows = {rows};",
+            "const long long down = static_cast<long long>(gridDim.y) * blockDim.y;",
+            "for (long long row = static_cast<long long>(blockIdx.y) * blockDim.y + threadIdx.y; "
+            "row < rows; row += down) {",
+            *indented(list(split("row", names[:-1], sizes[:-1]))),
+            "  const long long along = static_cast<long long>(gridDim.x) * blockDim.x;",
+            f"  #pragma unroll {_ALONE}",
+            f"  for (long long {names[-1]} = static_cast<long long>(blockIdx.x) * blockDim.x + "
+            f"threadIdx.x; {names[-1]} < {length}; {names[-1]} += along) {{",
+            *indented(indented([*scope.lines, *stores])),
+            "  }",
+            "}",
+        ]
+        text = draft.kernel(self.values, threads, lines)
+        across = f"lanes_for({length})"
+        if length.isdigit():
+            across = str(min(_WARP, 1 << (int(length) - 1).bit_length()))
+        else:
+            draft.helpers["lanes_for"] = _LANES
+        down = f"{threads} / {across}"
+        blocks = f"dim3(blocks_for({length}, {_WARP * _PER_ROW}), blocks_for({rows}, {down}))"
+        shape = f"dim3({across}, {down})"
+        return draft.done("elements", text, self.values, f"{rows}*{length}", blocks, shape)
 
     def _single(self) -> list[str]:
         """Return the statements for the element number i."""

@@ -26,8 +26,8 @@ KINDS = (
 )
 """Kinds of values, as the reference's process draws them."""
 _CHECKS = {
-    "special": "special-values", "rows": "special-values", "late": "special-values", "ties": "ties",
-    "few-ties": "ties",
+    **dict.fromkeys(("special", "rows", "early", "late", "nans", "few-nans"), "special-values"),
+    **dict.fromkeys(("ties", "few-ties"), "ties"),
     **dict.fromkeys(("large", "negative", "small", "flat", "wide", "zero"), "magnitudes"),
 }  # fmt: skip
 _EQUALIZING = ("large", "negative", "wide", "special", "rows", "zero")
@@ -49,7 +49,8 @@ _MOST_VAST = 10 * _VAST  # of all tensors of a case of a size that a kernel name
 _MOST_ELEMENTS = 60_000  # of all tensors of a case: the emulator looks at each access
 _MOST_WORK = 400_000
 _MOST_EXAMPLE = 300_000
-_FEW_TIES = 8  # cases: which of equal values comes first is the chance of each row
+_EQUALS = (("ties", 2), ("few-ties", 12), ("nans", 2), ("few-nans", 2))
+"""Cases, every other one of even sizes: which of equals comes first is the chance of each row."""
 _LENGTHY = 12_000
 _MOST_NAMED = 16
 REDUCING = frozenset(
@@ -125,10 +126,10 @@ class _Planner:
             for kind in self._kinds():
                 yield self._case(kind, _check_of(kind), {}, kind)
             if self._has_later_turns(""):
-                yield self._case("late", "special-values", {}, "late")
-            if "ties" in self._kinds():
-                for at in range(_FEW_TIES):
-                    yield self._case(f"few-ties-{at}", "ties", {}, "few-ties")
+                for kind in ("early", "late"):
+                    yield self._case(kind, _check_of(kind), {}, kind)
+            for equals, kind in self._equals():
+                yield self._case(equals, _check_of(kind), {}, kind)
             for at, shifts in enumerate(self._shifts()):
                 yield self._case(f"guarded-{at}", "misaligned", {}, "normal", shifts=shifts)
             yield from self._aliased({})
@@ -142,15 +143,14 @@ class _Planner:
                 yield self._case(f"{name}-{value}", check, symbols, "normal")
             yield self._long(name, "normal")
             if self._has_later_turns(name):
-                yield self._long(name, "late")
-                yield self._long(name, "late", _LONG_EVEN)
+                for kind in ("early", "late"):
+                    yield self._long(name, kind)
+                    yield self._long(name, kind, _LONG_EVEN)
             if self._is_reduced(name) or not self._is_by_row(name):
                 yield self._long(name, "positive")
-                if "ties" in self._kinds():
-                    yield self._long(name, "ties")
-                    for at in range(_FEW_TIES):
-                        plan = self._long(name, "few-ties")
-                        yield replace(plan, name=f"{plan.name}-{at}")
+                for at, (equals, kind) in enumerate(self._equals()):
+                    plan = self._long(name, kind, _LONG_EVEN if at % 2 else _LONG)
+                    yield replace(plan, name=f"{name}-long-{equals}")
             yield from self._vast(name)
         yield self._case("even", "even-sizes", self._even(), "normal")
         sizes = (self._stretched(0), self._odd(), self._even(), self._stretched(-1))
@@ -185,6 +185,12 @@ class _Planner:
         if is_nan_unordered(self.spec):
             kinds = tuple(kind for kind in kinds if kind not in _WITH_NAN)
         return kinds
+
+    def _equals(self) -> Iterator[tuple[str, str]]:
+        """Yield names and kinds of cases with equal extremes, where the first of a row counts."""
+        if "ties" in self._kinds():
+            for kind, cases in _EQUALS:
+                yield from ((f"{kind}-{at}", kind) for at in range(cases))
 
     def _case(
         self, name: str, check: str, symbols: Mapping[str, int], kind: str, *,

@@ -4,6 +4,7 @@ Written in PyTorch and traced like the reference itself. Half types are computed
 as PyTorch's own kernels do.
 """
 
+import math
 from typing import Any
 
 from warploom.synthesis.reference.torch_module import torch
@@ -100,6 +101,25 @@ def _mean_all(x: Any, *, dtype: Any = None) -> Any:
     return _mean(x, list(range(x.dim())), dtype=dtype)
 
 
+def _vector_norm(
+    x: Any, order: float = 2, dim: Any = None, keepdim: bool = False, *, dtype: Any = None
+) -> Any:
+    dims = list(range(x.dim())) if dim is None else [dim] if isinstance(dim, int) else list(dim)
+    wide = _wide(x if dtype is None else x.to(dtype))
+    size = torch.abs(wide)
+    if math.isinf(order):
+        result = (torch.amax if order > 0 else torch.amin)(size, dims, keepdim=keepdim)
+    elif order == 0:
+        result = torch.sum((size != 0).to(wide.dtype), dims, keepdim=keepdim)
+    elif order == 1:
+        result = torch.sum(size, dims, keepdim=keepdim)
+    elif order == 2:
+        result = torch.sqrt(torch.sum(wide * wide, dims, keepdim=keepdim))
+    else:
+        result = torch.pow(torch.sum(torch.pow(size, order), dims, keepdim=keepdim), 1 / order)
+    return result.to(x.dtype if dtype is None else dtype)
+
+
 def _gelu(x: Any, approximate: str = "none") -> Any:
     wide = _wide(x)
     if approximate == "tanh":
@@ -163,6 +183,7 @@ def table() -> dict[Any, Any]:
             aten.native_group_norm.default: _group_norm,
             aten.mean.dim: _mean,
             aten.mean.default: _mean_all,
+            aten.linalg_vector_norm.default: _vector_norm,
             aten.gelu.default: _gelu,
             aten.addmm.default: _addmm,
             aten.max.dim: _max_dim,

@@ -15,7 +15,7 @@ _PERTURBED = 6
 _ROUNDED = 4
 _REDUCING = frozenset(
     {"sum", "mean", "cumsum", "mm", "bmm", "addmm", "prod", "cumprod", "logsumexp", "matmul", "var",
-     "var_mean", "std"}
+     "var_mean", "std", "linalg_vector_norm"}
 )  # fmt: skip
 _NO_ROUNDING = frozenset(
     {"clone", "_to_copy", "copy", "where", "amax", "amin", "max", "min", "maximum", "minimum",

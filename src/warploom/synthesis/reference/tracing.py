@@ -9,7 +9,7 @@ from types import FrameType
 from typing import Any
 
 from warploom.synthesis.reference.decompositions import table
-from warploom.synthesis.reference.expressions import expression, plain_size
+from warploom.synthesis.reference.expressions import exact, expression, plain_size
 from warploom.synthesis.reference.failures import ReferenceFailedError, first_line, line_in
 from warploom.synthesis.reference.loading import Loaded
 from warploom.synthesis.reference.ranks import OPERATIONS
@@ -330,20 +330,10 @@ def _alike(one: Any, other: Any) -> bool:
     if expression(one) == expression(other):
         return True
 
-    def exact(value: Any) -> Any:
-        if not hasattr(value, "replace"):
-            return value
-        return value.replace(_is_division, _quotient)
+    def quotient(value: Any) -> Any:
+        return exact(value) if hasattr(value, "replace") else value
 
-    return bool(exact(one) - exact(other) == 0)
-
-
-def _is_division(part: Any) -> bool:
-    return type(part).__name__ in ("FloorDiv", "CleanDiv")
-
-
-def _quotient(part: Any) -> Any:
-    return part.args[0] / part.args[1]
+    return bool(quotient(one) - quotient(other) == 0)
 
 
 def _within(a: int, b: int, most_a: int, most_b: int) -> list[tuple[int, int]]:

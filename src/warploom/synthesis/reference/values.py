@@ -15,6 +15,7 @@ _POWERS = {
     torch.float16: 6, torch.float8_e4m3fn: 4, torch.float8_e5m2: 6, torch.float64: 200,
 }  # fmt: skip
 _STREWN = 0.3
+_MANY = 0.25  # share of values
 _FEW = 12  # extreme values in the longest dimension, half of them the largest
 _SPECIAL = (float("nan"), float("inf"), float("-inf"), 0.0, -0.0)
 
@@ -74,9 +75,10 @@ def draw(
     """Return a tensor of one kind: normal, large, small, positive, negative, flat, ties, and more.
 
     In zero ones nothing else is; in few-ties ones the extreme value is a few times in a row or
-    column; in wide ones magnitudes are of many powers of two; in special ones
-    some values are no finite numbers, in rows whole rows are, in late ones one at the end of
-    each dimension, to which a loop comes in a later turn.
+    column, in few-nans ones NaN is, and in nans ones often; in wide ones magnitudes are of many
+    powers of two; in special ones some values are no finite numbers, in rows whole rows are, in
+    late ones one at the end of each dimension, to which a loop comes in a later turn, in early
+    ones one at the beginning, which a later turn may lose.
 
     `bound` is the value of `index_of`, 0 where there is none. `distinct`: no special value twice,
     where places are asked for: of equal values any place may be right. `subnormals`: these are
@@ -121,9 +123,11 @@ def _of_kind(shape: list[int], dtype: Any, kind: str, generator: Any) -> Any:
         return -(values.abs() + 1) * (_HALF_BELOW if dtype in halves else _LARGE)
     if kind == "ties":
         return torch.round(values).clamp(-1, 1)
-    if kind == "few-ties":
-        share = min(_FEW / max((1, *shape)), 1.0)
+    if kind in ("few-ties", "nans", "few-nans"):
+        share = _MANY if kind == "nans" else min(_FEW / max((1, *shape)), 1.0)
         chosen = torch.rand(shape, generator=generator) < share
+        if kind != "few-ties":
+            return torch.where(chosen, float("nan"), values)
         return torch.where(chosen, torch.sign(values), torch.zeros_like(values))
     if kind == "zero":
         return torch.zeros_like(values)
@@ -134,10 +138,12 @@ def _of_kind(shape: list[int], dtype: Any, kind: str, generator: Any) -> Any:
 
 
 def _marked(values: Any, domain: Domain, kind: str, generator: Any) -> Any:
-    """Return values of which whole rows or late ones are no finite numbers, if the kind says so."""
+    """Return values of which whole rows, or a single one, are no numbers, if the kind says so."""
     if kind == "rows" and values.dim():
         return _with_rows(values, domain, generator)
-    return _with_late(values, generator) if kind == "late" else values
+    if kind in ("early", "late"):
+        return _with_one(values, generator, late=kind == "late")
+    return values
 
 
 def _integers(
@@ -165,13 +171,14 @@ def _with_rows(values: Any, domain: Domain, generator: Any) -> Any:
     return rows.reshape(values.shape)
 
 
-def _with_late(values: Any, generator: Any) -> Any:
-    """Return values of which one in the last quarter of each dimension is NaN."""
+def _with_one(values: Any, generator: Any, *, late: bool) -> Any:
+    """Return values of which one, in the first or the last quarter of each dimension, is NaN."""
     values = values.clone()
     place = [
-        size - 1 - int(torch.randint(0, max(size // 4, 1), (1,), generator=generator))
-        for size in values.shape
+        int(torch.randint(0, max(size // 4, 1), (1,), generator=generator)) for size in values.shape
     ]
+    if late:
+        place = [size - 1 - at for at, size in zip(place, values.shape, strict=True)]
     values[tuple(place)] = float("nan")
     return values
 
