@@ -3,7 +3,7 @@
     python bench/kernels_on_gpu.py measure OUT.json [--only TASK,...] [--mib N] [--jobs N]
                                                     [--rounds N] [--calls N] [--seconds S]
                                                     [--tools TOOL,...]
-    python bench/kernels_on_gpu.py table OUT.json
+    python bench/kernels_on_gpu.py table OUT.json... [--only TASK,...] [--without TASK,...]
 
 The kernels are those of the rules with their usual parameters: what `warploom eval --suite
 internal` verifies in the emulator. Each is judged on the GPU with the cases of a trial, twice and
@@ -15,7 +15,8 @@ outputs compared, and a copy of as many bytes in each turn.
 `--jobs` tasks at a time are made ready (those of `--only` in its order); whoever is timed then has
 the GPU to itself, while the processors draw and compare values of others.
 After `--seconds` no further ones are begun. OUT.json has every task: what was found, the medians,
-and the raw times; those that are there already are not done again.
+and the raw times; those that are there already are not done again. Of several files, the table has what
+the last one says of a task.
 """
 
 import argparse
@@ -32,7 +33,7 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from warploom.core.errors import WarploomError
 from warploom.core.records import Finding, to_json
@@ -173,8 +174,8 @@ class Campaign:
         self.tools = [tool for tool in options.tools.split(",") if tool]
         self.setup = require_gpu()
         self.done: dict[str, dict[str, object]] = {}
-        if options.file.is_file():
-            self.done = json.loads(options.file.read_text())
+        if options.files[0].is_file():
+            self.done = json.loads(options.files[0].read_text())
 
     def run(self, tasks: Sequence[SuiteTask]) -> None:
         """Measure tasks; while a batch has the GPU, the next one is drawn on the processors."""
@@ -233,7 +234,7 @@ class Campaign:
     def _keep(self, name: str, found: dict[str, object]) -> None:
         self.done[name] = found
         print(f"{time.strftime('%T')} {name} {json.dumps(found)}", flush=True)
-        self.options.file.write_text(json.dumps(self.done, indent=1) + "\n")
+        self.options.files[0].write_text(json.dumps(self.done, indent=1) + "\n")
 
 
 def measure_all(options: argparse.Namespace) -> int:
@@ -246,9 +247,12 @@ def measure_all(options: argparse.Namespace) -> int:
     return 1 if any(one.get("findings") for one in campaign.done.values()) else 0
 
 
-def table(file: Path) -> int:
+def table(files: Sequence[Path], only: Sequence[str], without: Sequence[str]) -> int:
     """Print the table, and the medians of ratio and share."""
-    done = json.loads(file.read_text())
+    done: dict[str, Any] = {}
+    for file in files:
+        done |= json.loads(file.read_text())
+    done = {k: v for k, v in done.items() if k not in without and (not only or k in only)}
     print("| task | sizes | MiB | kernel, us | eager, us | compiled, us | ratio | of copying |")
     print("|---|---|---|---|---|---|---|---|")
     ratios, shares = [], []
@@ -282,8 +286,9 @@ def main() -> int:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("what", choices=("measure", "table"))
-    parser.add_argument("file", type=Path)
+    parser.add_argument("files", type=Path, nargs="+", metavar="file")
     parser.add_argument("--only", default="", help="tasks, by comma")
+    parser.add_argument("--without", default="", help="tasks that the table leaves out, by comma")
     parser.add_argument("--mib", type=int, default=128)
     parser.add_argument("--jobs", type=int, default=12)
     parser.add_argument("--rounds", type=int, default=4)
@@ -291,7 +296,12 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=3600.0)
     parser.add_argument("--tools", default="memcheck,racecheck", help="of compute-sanitizer")
     options = parser.parse_args()
-    return table(options.file) if options.what == "table" else measure_all(options)
+    if options.what == "table":
+        return table(options.files, options.only.split(",") if options.only else [],
+                     options.without.split(","))  # fmt: skip
+    if len(options.files) > 1:
+        parser.error("measure takes one file")
+    return measure_all(options)
 
 
 if __name__ == "__main__":

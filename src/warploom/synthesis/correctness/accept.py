@@ -264,8 +264,10 @@ class _Judge:
             or any(one.exit_codes.values())
         ):
             code = next((code for code in one.exit_codes.values() if code), 0)
-            self._fail("private-seeds", "the candidate did not come to its end: "
-                       + _ENDS.get(code, f"{one.state}, exit code {code}"))  # fmt: skip
+            how = _ENDS.get(code, f"{one.state}, exit code {code}")
+            if not code and errors:  # killed, for one, where the machine has no memory left
+                how = errors[0].message
+            self._fail("private-seeds", f"the candidate did not come to its end: {how}")
             return None
         results = results_of(one, laid)
         if results is None:
