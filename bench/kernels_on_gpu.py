@@ -15,8 +15,8 @@ outputs compared, and a copy of as many bytes in each turn.
 `--jobs` tasks at a time are made ready (those of `--only` in its order); whoever is timed then has
 the GPU to itself, while the processors draw and compare values of others.
 After `--seconds` no further ones are begun. OUT.json has every task: what was found, the medians,
-and the raw times; those that are there already are not done again. Of several files, the table has what
-the last one says of a task.
+and the raw times; those that are there already are not done again. Of several files, the table
+has what the last one says of a task.
 """
 
 import argparse
