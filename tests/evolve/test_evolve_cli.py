@@ -82,7 +82,7 @@ def test_progress_for_agents(
     ("arguments", "message"),
     [
         (["evolution.num_generation=1"], "there is no key evolution.num_generation"),
-        (["--resume"], "holds no run"),
+        (["--resume"], "no such folder"),
         (["--out", "levers.cu"], "cannot be written: File exists"),
         (["--config", "none.yaml"], "No such file"),
         (["evaluation.topology=dgx"], "a topology must be a packaged profile"),

@@ -83,6 +83,8 @@ def test_a_kernel_that_was_edited_is_not_exported(run: Path, tmp_path: Path) -> 
          "def example_inputs(seed):\n    return (torch.ones(3),)\n", None, "must return the same"),
         ("import torch\ndef reference(x):\n    x += 1\n    return x * 2\n"
          "def example_inputs(seed):\n    return (torch.ones(3),)\n", None, "must not change"),
+        ("import torch\ndef reference(x):\n    return x.to('cuda:99') * 2\n"
+         "def example_inputs(seed):\n    return (torch.ones(3),)\n", 3, "is run on the CPU"),
         ("import os\nimport torch\ndef reference(x):\n    os._exit(5)\n"
          "def example_inputs(seed):\n    return (torch.ones(3),)\n", None, "exit code 5"),
         ("import torch\ndef reference(x):\n    return x * 0.0\n"

@@ -135,7 +135,8 @@ class RunFolder:
         try:
             data: Any = json.loads(path.read_bytes())
         except FileNotFoundError:
-            raise BadInputError("holds no run: it has no run.json", file=str(self.path)) from None
+            why = "holds no run: it has no run.json" if self.path.is_dir() else "no such folder"
+            raise BadInputError(why, file=str(self.path)) from None
         except (OSError, ValueError) as error:
             raise BadInputError(f"cannot be read: {error}", file=str(path)) from None
         version: object = (

@@ -25,6 +25,13 @@ _NO_ROUNDING = frozenset(
      "all_to_all", "broadcast", "all_reduce_max", "all_reduce_min", "reduce_scatter_max",
      "reduce_scatter_min"}
 )  # fmt: skip
+_ON_THE_CPU = "the reference is run on the CPU: leave .cuda() and device='cuda' out of it"
+_HINTS = {
+    "process group": "--ranks 2, if it calls torch.distributed",
+    "CUDA": _ON_THE_CPU,
+    "NVIDIA": _ON_THE_CPU,
+}
+"""What helps, by a word of PyTorch's message."""
 _STEP = 2.0**-32  # the least that double precision tells from its own roundings, in long sums
 _ROUGH = 2.0**-5  # much more than roundings, much less than another computation
 _FEW = 0.1  # share of integers that roundings may move
@@ -119,11 +126,10 @@ def evaluate(
     except ReferenceFailedError:
         raise
     except Exception as error:
-        several = "process group" in str(error)
         raise ReferenceFailedError(
             f"the reference fails: {first_line(error)}",
             line=line_in(loaded.file, error),
-            hint="--ranks 2, if it calls torch.distributed" if several else "",
+            hint=next((hint for word, hint in _HINTS.items() if word in str(error)), ""),
         ) from error
     for before, after in zip(inputs, copies, strict=True):
         if is_tensor(before) and not same(before, after):
