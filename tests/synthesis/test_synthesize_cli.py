@@ -83,8 +83,6 @@ def test_a_kernel_that_was_edited_is_not_exported(run: Path, tmp_path: Path) -> 
          "def example_inputs(seed):\n    return (torch.ones(3),)\n", None, "must return the same"),
         ("import torch\ndef reference(x):\n    x += 1\n    return x * 2\n"
          "def example_inputs(seed):\n    return (torch.ones(3),)\n", None, "must not change"),
-        ("import torch\ndef reference(x):\n    return x.to('cuda:99') * 2\n"
-         "def example_inputs(seed):\n    return (torch.ones(3),)\n", 3, "is run on the CPU"),
         ("import os\nimport torch\ndef reference(x):\n    os._exit(5)\n"
          "def example_inputs(seed):\n    return (torch.ones(3),)\n", None, "exit code 5"),
         ("import torch\ndef reference(x):\n    return x * 0.0\n"
@@ -110,6 +108,21 @@ def test_a_wrong_reference_is_told_in_one_message(
     report = json.loads((out / "report.json").read_text())
     assert words in report["error"]
     assert not report["verified"]
+
+
+def test_a_reference_that_wants_a_gpu_is_told_where_it_runs(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "gpu.py"
+    file.write_text(
+        "import torch\ndef reference(x):\n    return x.to('cuda:99') * 2\n"
+        "def example_inputs(seed):\n    return (torch.ones(3),)\n"
+    )
+    arguments = ("synthesize", "--prompt", "x", "--reference", file, "--out", tmp_path / "out")
+    assert _warploom(*arguments) == 2
+    said = capsys.readouterr().err
+    assert f"{file}:3: the reference fails" in said
+    assert "is run on the CPU" in said
 
 
 def test_an_operation_beyond_the_rules_is_named_with_its_line(
