@@ -171,11 +171,12 @@ class Campaign:
 
     def __init__(self, options: argparse.Namespace) -> None:
         self.options = options
-        self.tools = [tool for tool in options.tools.split(",") if tool]
+        self.file: Path = options.files[0]
+        self.tools = _names(options.tools)
         self.setup = require_gpu()
         self.done: dict[str, dict[str, object]] = {}
-        if options.files[0].is_file():
-            self.done = json.loads(options.files[0].read_text())
+        if self.file.is_file():
+            self.done = json.loads(self.file.read_text())
 
     def run(self, tasks: Sequence[SuiteTask]) -> None:
         """Measure tasks; while a batch has the GPU, the next one is drawn on the processors."""
@@ -234,13 +235,13 @@ class Campaign:
     def _keep(self, name: str, found: dict[str, object]) -> None:
         self.done[name] = found
         print(f"{time.strftime('%T')} {name} {json.dumps(found)}", flush=True)
-        self.options.files[0].write_text(json.dumps(self.done, indent=1) + "\n")
+        self.file.write_text(json.dumps(self.done, indent=1) + "\n")
 
 
 def measure_all(options: argparse.Namespace) -> int:
     """Measure every task that is not there yet; return 1 where something is wrong with one."""
     campaign = Campaign(options)
-    only = [name for name in options.only.split(",") if name]
+    only = _names(options.only)
     todo = [task for task in find_suite("internal", only) if task.name not in campaign.done]
     todo.sort(key=lambda task: only.index(task.name) if only else 0)
     campaign.run(todo)
@@ -280,6 +281,11 @@ def table(files: Sequence[Path], only: Sequence[str], without: Sequence[str]) ->
     return 0
 
 
+def _names(text: str) -> list[str]:
+    """Return what an option names by comma."""
+    return [name for name in text.split(",") if name]
+
+
 def main() -> int:
     """Do what the command line asks; return the exit code."""
     parser = argparse.ArgumentParser(
@@ -297,8 +303,7 @@ def main() -> int:
     parser.add_argument("--tools", default="memcheck,racecheck", help="of compute-sanitizer")
     options = parser.parse_args()
     if options.what == "table":
-        return table(options.files, options.only.split(",") if options.only else [],
-                     options.without.split(","))  # fmt: skip
+        return table(options.files, _names(options.only), _names(options.without))
     if len(options.files) > 1:
         parser.error("measure takes one file")
     return measure_all(options)

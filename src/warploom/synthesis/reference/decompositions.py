@@ -104,7 +104,7 @@ def _mean_all(x: Any, *, dtype: Any = None) -> Any:
 def _vector_norm(
     x: Any, order: float = 2, dim: Any = None, keepdim: bool = False, *, dtype: Any = None
 ) -> Any:
-    dims = list(range(x.dim())) if dim is None else [dim] if isinstance(dim, int) else list(dim)
+    dims = list(range(x.dim())) if dim is None else list(dim)
     wide = _wide(x if dtype is None else x.to(dtype))
     size = torch.abs(wide)
     if math.isinf(order):

@@ -329,11 +329,7 @@ def _alike(one: Any, other: Any) -> bool:
     """Whether two products are equal, where each division leaves nothing over."""
     if expression(one) == expression(other):
         return True
-
-    def quotient(value: Any) -> Any:
-        return exact(value) if hasattr(value, "replace") else value
-
-    return bool(quotient(one) - quotient(other) == 0)
+    return bool(exact(one) - exact(other) == 0)
 
 
 def _within(a: int, b: int, most_a: int, most_b: int) -> list[tuple[int, int]]:
