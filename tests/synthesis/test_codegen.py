@@ -13,6 +13,7 @@ from warploom.core.errors import BadInputError
 from warploom.synthesis.codegen import BeyondRulesError, Generated, TuningParameters, generate
 from warploom.synthesis.codegen.graph import graph_from
 from warploom.synthesis.codegen.scope import linear
+from warploom.synthesis.codegen.turns import in_turns
 from warploom.synthesis.correctness.legality import candidate_findings
 from warploom.synthesis.export.host_text import host_text
 from warploom.synthesis.sizes import size_value
@@ -101,10 +102,56 @@ def test_elements_of_small_vectors_are_moved_one_by_one() -> None:
 def test_indices_of_rows_are_parted_once_for_a_row() -> None:
     flipped = _node("f", "flip", [_of("x"), [1]], ["s7", "s9", 5])
     text = generate(graph_from(_trace([flipped], ["f"], ("s7", "s9", "5")))).text
-    head, body = text.split("for (long long i2 =")
+    head, body = text.split("for (Index first =")
     assert "/" in head.split("row < rows")[1]
     assert "/" not in body.split("out[")[0]
     assert "dim3(8, 128 / 8)" in text  # as many lanes as a row has elements, and a power of two
+
+
+def test_what_is_loaded_comes_before_what_is_computed() -> None:
+    nodes = [
+        _node("q", "exp", [_of("x")], ["s7", "s9"]),
+        _node("r", "div", [_of("x"), _of("q")], ["s7", "s9"]),
+    ]
+    text = _generate(nodes, ["r"]).text
+    loads, rest = text.split("#pragma unroll\n    for (int turn = 0; turn < 2; ++turn) {")[1:]
+    assert "group_at" in loads and "exp" not in loads
+    assert "group_at" not in rest.split("store_group")[0]
+
+
+def test_statements_that_need_what_is_loaded_come_later_unless_a_load_needs_them() -> None:
+    head = [
+        "const long long v0 = in_index[i];", "const long long v1 = v0 * 2;",
+        "const float v2 = in_table[v1];", "const float v3 = v2 / 3.0f;", "const bool v4 = i < 7;",
+    ]  # fmt: skip
+    made = in_turns(2, ["const int i = turn;"], head, ["out[i] = v4 ? v3 : 0.0f;"], "i < n")
+    assert made == [
+        "float v2[2];",
+        "#pragma unroll", "for (int turn = 0; turn < 2; ++turn) {", "  const int i = turn;",
+        "  if (i < n) {", "    const long long v0 = in_index[i];",
+        "    const long long v1 = v0 * 2;", "    v2[turn] = in_table[v1];", "  }", "}",
+        "#pragma unroll", "for (int turn = 0; turn < 2; ++turn) {", "  const int i = turn;",
+        "  if (i < n) {", "    const float v3 = v2[turn] / 3.0f;", "    const bool v4 = i < 7;",
+        "    out[i] = v4 ? v3 : 0.0f;", "  }", "}",
+    ]  # fmt: skip
+
+
+def test_rows_that_are_read_again_are_held() -> None:
+    text = _generate(_softmax(), ["result"]).text
+    assert "Group<float, 4> held0[8];" in text
+    assert text.count("= held0[turn];") == 3  # the greatest, the sum, the result
+    alone = _generate([_node("t", "sum", [_of("x"), [1]], ["s7"])], ["t"]).text
+    assert "held0" not in alone
+    tuned = TuningParameters(held_bytes=0)
+    assert "held0" not in generate(graph_from(_trace(_softmax(), ["result"])), tuned).text
+
+
+def test_kernels_have_indices_of_32_bits_where_these_do() -> None:
+    text = _generate(_softmax(), ["result"]).text
+    assert "template <typename Index>" in text
+    assert "min(elements, 1073741824LL) == elements" in text
+    product = _generate([_node("p", "mm", [_of("x"), _of("x")], ["s7", "s9"])], ["p"]).text
+    assert "Index" not in product
 
 
 def test_a_row_of_an_odd_fixed_length_has_no_groups() -> None:
@@ -227,10 +274,12 @@ def test_launches_become_calls_on_the_host() -> None:
     text = host_text(_generate(_softmax(), ["result"]).text)
     assert text is not None
     assert "<<<" not in text
-    assert (
-        "host_cuda::launch(blocks_for(d0, 1), threads_for(d1, 8, 128, 512, d1 * 4, d0), [&] {"
-        in text
-    )
+    threads = "threads_for(d1, 8, (min(static_cast<long long>(d1), 16384LL) + 31) / 32 + 31, 512"
+    for width in ("int", "long long"):
+        call = (
+            f"host_cuda::launch(blocks_for(d0, 1), {threads}, 0, d0), [&] {{ kernel_0_div<{width}>"
+        )
+        assert call in text
     assert host_text("k<<<1, 2>>>; never closed") is None
 
 

@@ -164,14 +164,24 @@ MUTANTS = (
     *_of(
         "pixel_shuffle",
         ("rows of a block forgotten", "blockDim.y + threadIdx.y", "blockDim.y"),
-        ("end of a row left out", "i3 < (2*d3);", "i3 < (2*d3) / 32 * 32;"),
+        ("end of a row left out", "first < (2*d3);", "first < (2*d3) / 32 * 32;"),
         ("plane of another row", "(i2 % (2))) * 2", "(i1 % (2))) * 2"),
         ("row of the block before", "in_x[(((i0", "in_x[(((i0 * (row < down)"),
     ),
     *_of(
         "concat_pad",
         ("first of the second tensor from the first", "< d1);", "<= d1);"),
-        ("padding forgotten", "v0 ? v5 : (-1.0f)", "v5"),
+        ("padding forgotten", "v0[turn] ? v5 : (-1.0f)", "v5"),
+    ),
+    # Rows of which each thread holds a part.
+    *_of(
+        "variance",
+        ("first groups held for all", "= held0[turn];", "= held0[0];"),
+        ("groups beyond what is held left out", "(8 * blockDim.x + threadIdx.x)",
+         "(9 * blockDim.x + threadIdx.x)"),
+        ("groups that are held read again", "(8 * blockDim.x + threadIdx.x)", "threadIdx.x"),
+        ("held of the row before", "group_at<float, 4>(in_x + (i0 * d1 + k))",
+         "group_at<float, 4>(in_x + ((i0 > 0 ? i0 - 1 : 0) * d1 + k))"),
     ),
     *_of(
         "transpose",
@@ -189,6 +199,9 @@ MUTANTS = (
         ("one element too many", "i < count;", "i <= count;"),
         ("one tile too many", "tile < tiles;", "tile <= tiles;"),
         ("second turn forgotten", "turn < 2;", "turn < 1;"),
+        ("first turn twice", "g0[turn].at[e]", "g0[0].at[e]"),
+        ("too few threads for indices of 64 bits",
+         "<long long><<<blocks_for(d0*d1, 1024), 128", "<long long><<<blocks_for(d0*d1, 1024), 64"),
         ("bias of another group", "in_bias + start", "in_bias + start / 8 * 4"),
         ("one of a group left out", "for (int e = 0; e < 4; ++e)", "for (int e = 0; e < 3; ++e)"),
         ("input overwritten", "out[i] = static_cast<float>(v7);",

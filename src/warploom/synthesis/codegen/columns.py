@@ -142,7 +142,7 @@ class ColumnWriter:
         """Return the loop down the columns of a lane."""
         names = [f"k_{at}" for at in self.down]
         return [
-            f"#pragma unroll {2 * self.draft.tuning.turns}",
+            f"#pragma unroll {4 * self.draft.tuning.turns}",
             "for (long long k = own; k < length; k += step) {",
             *indented([*self._split("k", names, self.down), *body]),
             "}",

@@ -6,7 +6,7 @@ from warploom.synthesis.codegen.groups import ONCE, once
 from warploom.synthesis.codegen.layouts import LAYOUTS
 from warploom.synthesis.codegen.parameters import TuningParameters
 from warploom.synthesis.codegen.scope import Index, MaterializeError, Scope
-from warploom.synthesis.codegen.text import Kernel, global_text
+from warploom.synthesis.codegen.text import Kernel, global_text, launch_text
 from warploom.synthesis.codegen.values import Reached, Values
 
 
@@ -64,13 +64,22 @@ class KernelDraft:
         pairs = [(n, s) for n, s in zip(self.index, self.root.sizes, strict=True) if s != "1"]
         return [n for n, _ in pairs], [s for _, s in pairs]
 
-    def kernel(self, values: Values, threads: int, lines: list[str], blocks: int = 1) -> str:
-        """Return the text of a kernel around its statements; `blocks` as `global_text` has it."""
+    def kernel(
+        self,
+        values: Values,
+        threads: int,
+        lines: list[str],
+        blocks: int = 1,
+        *,
+        narrows: bool = True,
+    ) -> str:
+        """Return the text of a kernel around its statements; the rest as `global_text` has it."""
         outs = [
             f"{ctypes_of.stored(node.dtype)}* __restrict__ {self.pointer_to(node)}"
             for node in (self.root, *self.also)
         ]
-        return global_text(self.name, self.arguments(values, outs), threads, lines, blocks)
+        arguments = self.arguments(values, outs)
+        return global_text(self.name, arguments, threads, lines, blocks, narrows=narrows)
 
     def streamed(self, values: Values, lines: list[str]) -> list[str]:
         """Return statements that read no element twice, with what only they read as a stream."""
@@ -90,7 +99,7 @@ class KernelDraft:
             f"const {ctypes_of.stored(node.dtype)}* __restrict__ {values.pointer(node)}"
             for node in values.reads.values()
         ]
-        return [*read, *outs, *(f"const long long {s.name}" for s in self.graph.symbols)]
+        return [*read, *outs, *(f"const Index {s.name}" for s in self.graph.symbols)]
 
     def given(self, values: Values, outs: list[str]) -> list[str]:
         """Return what a kernel is launched with."""
@@ -102,7 +111,5 @@ class KernelDraft:
     ) -> Kernel:
         """Return the kernel with its launch."""
         given = self.given(values, [self.targets[node.name] for node in (self.root, *self.also)])
-        launch = (
-            f"if ({count} > 0) {self.name}<<<{blocks}, {threads}, 0, stream>>>({', '.join(given)});"
-        )
+        launch = f"if ({count} > 0) {launch_text(self.name, blocks, threads, given, text)}"
         return Kernel(form, self.root.name, text, launch, self.helpers, frozenset(values.reads))

@@ -18,10 +18,10 @@ from warploom.synthesis.codegen.scope import (
 )
 from warploom.synthesis.codegen.text import Kernel, indented
 from warploom.synthesis.codegen.turned import TurnedWriter
+from warploom.synthesis.codegen.turns import in_turns
 from warploom.synthesis.codegen.values import Values
 
 _ALONE = 4  # elements of a thread that are under way at once where none are moved as one
-_PER_ROW = 8  # elements of a row that a thread computes
 _WARP = 32
 _LANES = """// Threads that share a row: a warp, or fewer where the row is shorter.
 static unsigned lanes_for(long long length) {
@@ -66,15 +66,15 @@ class ElementWriter:
             if self.draft.real()[0][1:]:
                 return self._by_rows()
         first, each = "", threads * _ALONE
-        lines = [f"const long long count = {count};"]
+        lines = [f"const Index count = {count};"]
         if wide is not None:
             draft.helpers |= HELPERS
             first, each = f"tiles * {self._tile(wide)} + ", self._tile(wide)
             lines += self._tiles(wide)
         lines += [
-            "const long long stride = static_cast<long long>(gridDim.x) * blockDim.x;",
+            "const Index stride = static_cast<Index>(gridDim.x) * blockDim.x;",
             *([f"#pragma unroll {_ALONE}"] if wide is None else []),
-            f"for (long long i = {first}static_cast<long long>(blockIdx.x) * blockDim.x + "
+            f"for (Index i = {first}static_cast<Index>(blockIdx.x) * blockDim.x + "
             "threadIdx.x; i < count; i += stride) {",
             *indented(single),
             "}",
@@ -86,8 +86,8 @@ class ElementWriter:
     def _by_rows(self) -> Kernel:
         """Return a kernel whose threads lie in rows: indices of rows take the divisions.
 
-        Each thread computes `_PER_ROW` elements of a row, far enough apart that those of its
-        neighbors lie beside them.
+        Each thread computes `_ALONE` elements of a row at a time, far enough apart that those of
+        its neighbors lie beside them.
         """
         draft, threads = self.draft, self.draft.tuning.element_threads
         names, sizes = draft.real()
@@ -100,19 +100,21 @@ class ElementWriter:
             for node in self.nodes
         ]
         lines = [
-            f"const long long rows = {rows};",
-            "const long long down = static_cast<long long>(gridDim.y) * blockDim.y;",
-            "for (long long row = static_cast<long long>(blockIdx.y) * blockDim.y + threadIdx.y; "
+            f"const Index rows = {rows};",
+            "const Index down = static_cast<Index>(gridDim.y) * blockDim.y;",
+            "for (Index row = static_cast<Index>(blockIdx.y) * blockDim.y + threadIdx.y; "
             "row < rows; row += down) {",
             *indented(list(split("row", names[:-1], sizes[:-1]))),
-            "  const long long along = static_cast<long long>(gridDim.x) * blockDim.x;",
-            f"  #pragma unroll {_ALONE}",
-            f"  for (long long {names[-1]} = static_cast<long long>(blockIdx.x) * blockDim.x + "
-            f"threadIdx.x; {names[-1]} < {length}; {names[-1]} += along) {{",
-            *indented(indented([*scope.lines, *stores])),
+            "  const Index along = static_cast<Index>(gridDim.x) * blockDim.x;",
+            "  for (Index first = static_cast<Index>(blockIdx.x) * blockDim.x + threadIdx.x; "
+            f"first < {length}; first += along * {_ALONE}) {{",
+            *indented(indented(in_turns(
+                _ALONE, [f"const Index {names[-1]} = first + turn * along;"], scope.lines, stores,
+                f"{names[-1]} < {length}",
+            ))),
             "  }",
             "}",
-        ]
+        ]  # fmt: skip
         text = draft.kernel(self.values, threads, lines)
         across = f"lanes_for({length})"
         if length.isdigit():
@@ -120,7 +122,7 @@ class ElementWriter:
         else:
             draft.helpers["lanes_for"] = _LANES
         down = f"{threads} / {across}"
-        blocks = f"dim3(blocks_for({length}, {_WARP * _PER_ROW}), blocks_for({rows}, {down}))"
+        blocks = f"dim3(blocks_for({length}, {_WARP * _ALONE}), blocks_for({rows}, {down}))"
         shape = f"dim3({across}, {down})"
         return draft.done("elements", text, self.values, f"{rows}*{length}", blocks, shape)
 
@@ -168,19 +170,20 @@ class ElementWriter:
         return [
             wide.test,
             f"// {turns} x {wide.width} neighbors of each thread are under way at once.",
-            f"const long long tiles = wide ? count / {tile} : 0;",
-            "for (long long tile = blockIdx.x; tile < tiles; tile += gridDim.x) {",
-            "  #pragma unroll",
-            f"  for (int turn = 0; turn < {turns}; ++turn) {{",
-            f"    const long long first = tile * {tile} + "
-            f"(turn * {threads} + static_cast<int>(threadIdx.x)) * {wide.width};",
-            *indented(indented(self._group(wide))),
-            "  }",
+            f"const Index tiles = wide ? count / {tile} : 0;",
+            "for (Index tile = blockIdx.x; tile < tiles; tile += gridDim.x) {",
+            *indented(in_turns(turns, [
+                f"const Index first = tile * {tile} + "
+                f"(turn * {threads} + static_cast<int>(threadIdx.x)) * {wide.width};"
+            ], *self._group(wide))),
             "}",
-        ]
+        ]  # fmt: skip
 
-    def _group(self, wide: Wide) -> list[str]:
-        """Return the statements for the group that begins at the element `first`."""
+    def _group(self, wide: Wide) -> tuple[list[str], list[str]]:
+        """Return the statements for the group that begins at the element `first`.
+
+        Those come apart that are for the whole group.
+        """
         outer = Scope(frozenset({"first"}))
         index: Index = ("i",)
         names, sizes = ["i"], ["1"]
@@ -201,13 +204,13 @@ class ElementWriter:
         ]
         body = [*inner.lines, *made]
         if any(re.search(rf"\b{names[-1]}\b", line) for line in body):
-            body.insert(0, f"const long long {names[-1]} = {start} + e;")
+            body.insert(0, f"const Index {names[-1]} = {start} + e;")
         groups = [
             f"Group<{ctypes_of.stored(node.dtype)}, {wide.width}> made_{node.name};"
             for node in self.nodes
         ]
-        return [
-            *lines, *outer.lines, *groups, "#pragma unroll",
+        return [*lines, *outer.lines], [
+            *groups, "#pragma unroll",
             f"for (int e = 0; e < {wide.width}; ++e) {{", *indented(body), "}",
             *(f"store_group({self.draft.pointer_to(node)} + first, made_{node.name});"
               for node in self.nodes),

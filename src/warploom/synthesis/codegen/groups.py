@@ -136,7 +136,8 @@ class Groups:
     """One loop over groups: `start` is the place of a group's first element along the loop.
 
     The loop goes along the dimensions `names`, of the sizes `sizes`, whose elements are neighbors;
-    `outer` is where groups are loaded, `flat` says that a place is one in memory.
+    `outer` is where groups are loaded, `flat` says that a place is one in memory. `places` has
+    where each group is that is loaded without a guard, and its type.
     """
 
     wide: Wide
@@ -146,6 +147,7 @@ class Groups:
     outer: Scope
     flat: bool = False
     loaded: dict[tuple[str, str, str], str] = field(default_factory=dict[tuple[str, str, str], str])
+    places: dict[str, tuple[str, str]] = field(default_factory=dict[str, tuple[str, str]])
 
     def load(self, node: Node, pointer: str, index: Index, guard: str) -> str | None:
         """Return the name of the group that holds an element; None where it is in none.
@@ -164,6 +166,8 @@ class Groups:
             text = f"{guard} ? {text} : Group<{kind}>()" if guard else text
             self.outer.lines.append(f"const Group<{kind}> {name} = {text};")
             self.loaded[key] = name
+            if not guard:
+                self.places[name] = (f"{pointer} + {place}", node.dtype)
         return self.loaded[key]
 
     def alike(self, tests: Sequence[tuple[str, str, str]]) -> str | None:

@@ -11,6 +11,7 @@ from warploom.synthesis.codegen.draft import KernelDraft
 from warploom.synthesis.codegen.elements import ElementWriter
 from warploom.synthesis.codegen.graph import Node
 from warploom.synthesis.codegen.groups import HELPERS, Wide
+from warploom.synthesis.codegen.held import Held, RowReads
 from warploom.synthesis.codegen.products import ProductWriter
 from warploom.synthesis.codegen.reductions import dims_of
 from warploom.synthesis.codegen.row_writer import RowLoop, RowWriter
@@ -29,8 +30,9 @@ from warploom.synthesis.codegen.text import Kernel, indented
 from warploom.synthesis.codegen.values import PRODUCTS, REDUCTIONS, Values
 from warploom.synthesis.codegen.wholes import WholeWriter
 
-_ROWS = ["for (long long row = blockIdx.x; row < rows; row += gridDim.x) {"]
+_ROWS = ["for (Index row = blockIdx.x; row < rows; row += gridDim.x) {"]
 _EACH = 2  # groups of a row for each thread of its block, before that has as many as it may
+_STREAMED = 2  # times as many threads have sums of rows that are streamed
 _MOST_ROW_THREADS = 512
 """Of a block, for rows that are few or read again."""
 
@@ -113,12 +115,13 @@ class KernelMaker(KernelDraft):
         if own and all(self._is_column(node) for node, _ in found.reductions):
             return self._columns(found)
         seen = Wide(1)
-        self._row_kernel(widest, seen)
-        wide: Wide | None = None
-        if seen.pointers:
-            width = seen.widest(self.tuning.vector_bytes)
-            wide = Wide(width) if width > 1 else None
-        return self._row_kernel(widest, wide)
+        _, read = self._row_kernel(found, widest, seen, None)
+        width = seen.widest(self.tuning.vector_bytes) if seen.pointers else 1
+        if width == 1:
+            return self._row_kernel(found, widest, None, None)[0]
+        made = min(ctypes_of.BYTES[node.dtype] for node in (self.root, *self.also))
+        held = read.held(width, self.tuning.held_bytes, made)
+        return self._row_kernel(found, widest, Wide(width), held)[0]
 
     def _is_column(self, node: Node) -> bool:
         """Whether what a node reduces is far apart, and its results are neighbors."""
@@ -136,34 +139,45 @@ class KernelMaker(KernelDraft):
             raise MaterializeError(node)
         return ColumnWriter(self, node, index).make()
 
-    def _row_kernel(self, widest: frozenset[str], wide: Wide | None) -> Kernel:
-        """Return the kernel of which a block computes a row, of the index variables `widest`."""
+    def _row_kernel(
+        self, found: _Found, widest: frozenset[str], wide: Wide | None, held: Held | None
+    ) -> tuple[Kernel, RowReads]:
+        """Return the kernel of which a block computes a row, of the index variables `widest`.
+
+        With it comes what its loops load, by groups.
+        """
         names, sizes = self.real()
         rows = [(n, s) for n, s in zip(names, sizes, strict=True) if n in widest]
         inner = [(n, s) for n, s in zip(names, sizes, strict=True) if n not in widest]
-        writer = RowWriter(self, widest, wide)
+        writer = RowWriter(self, widest, wide, held)
         values = self.values(writer.reached)
         writer.values = values
         ending = self._row_ending(writer, values, inner)
         count = product(s for _, s in rows)
-        lines = [f"const long long rows = {count};"]
+        lines = [f"const Index rows = {count};"]
         width = 1
         if wide is not None and wide.width > 1 and wide.pointers:
             self.helpers |= HELPERS
             lines.append(wide.test)
             width = wide.width
-        most = self.tuning.row_threads
-        limit = max(most, _MOST_ROW_THREADS)
-        row = [*split("row", [r[0] for r in rows], [r[1] for r in rows]), *writer.lines, *ending]
-        again = "0"
-        if len(writer.shared) + bool(inner) > 1:
+        most, again = str(self.tuning.row_threads), "0"
+        limit = max(_STREAMED * self.tuning.row_threads, _MOST_ROW_THREADS)
+        row = [*writer.lines, *ending]
+        if writer.held is not None and writer.holds:
+            row = [*writer.held.lines(), *row]
+            most = writer.held.threads(limit)
+        elif len(writer.shared) + bool(inner) > 1:
             again = _read_again(writer, values)
         elif width > 1:
-            row = self.streamed(values, row)
+            row, before = self.streamed(values, row), row
+            if row != before and all(node.op == "sum" for node, _ in found.reductions):
+                most = str(_STREAMED * self.tuning.row_threads)
+        row = [*split("row", [r[0] for r in rows], [r[1] for r in rows]), *row]
         text = self.kernel(values, limit, [*lines, *_ROWS, *indented(row), "}"])
         given = f"{writer.longest}, {_EACH * width}, {most}, {limit}, {again}, {count}"
         threads = f"threads_for({given})"
-        return self.done("rows", text, values, count, f"blocks_for({count}, 1)", threads)
+        made = self.done("rows", text, values, count, f"blocks_for({count}, 1)", threads)
+        return made, writer.read
 
     def _row_ending(
         self, writer: RowWriter, values: Values, inner: list[tuple[str, str]]
@@ -266,7 +280,7 @@ class KernelMaker(KernelDraft):
                 lines += split(f"g{at}", list(names), list(sizes))
                 done += names
             elif text in self.index:
-                lines.append(f"const long long {text} = g{at};")
+                lines.append(f"const Index {text} = g{at};")
                 done.append(text)
             else:
                 return None

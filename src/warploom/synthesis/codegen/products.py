@@ -63,7 +63,7 @@ class ProductWriter:
         ]
         lines = self._body(ctype, zero, lefts, rights, ending)
         blocks = max(1, _THREADS // t.gemm_threads)
-        text = draft.kernel(values, t.gemm_threads, lines, blocks)
+        text = draft.kernel(values, t.gemm_threads, lines, blocks, narrows=False)
         count = product(node.sizes)
         grid = (
             f"dim3(static_cast<unsigned>(({self.n} + {t.tile_n - 1}) / {t.tile_n}), "

@@ -11,7 +11,7 @@ from warploom.synthesis.codegen.kernels import KernelMaker
 from warploom.synthesis.codegen.parameters import TuningParameters
 from warploom.synthesis.codegen.refusal import BeyondRulesError
 from warploom.synthesis.codegen.scope import MaterializeError, product
-from warploom.synthesis.codegen.text import Kernel
+from warploom.synthesis.codegen.text import NARROW, Kernel, narrow_lines
 
 _MOST_KERNELS = 64
 _OF_SIZES = {
@@ -178,6 +178,8 @@ def _entry(
             f"if (cudaMallocAsync(reinterpret_cast<void**>(&{buffer}), {size}, stream) != "
             "cudaSuccess) return 1;",
         ]
+    if any(NARROW in kernel.launch for kernel in kernels):
+        lines += narrow_lines({product(n.sizes): None for n in graph.by_name.values() if n.shape})
     lines += [kernel.launch for kernel in kernels]
     lines += [f"cudaFreeAsync({buffer}, stream);" for _, buffer in scratch]
     lines.append("return cudaGetLastError() == cudaSuccess ? 0 : 2;")

@@ -1,12 +1,13 @@
 """The reductions of a row: each a loop of the block, before what needs it."""
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from warploom.synthesis.codegen.draft import KernelDraft
 from warploom.synthesis.codegen.graph import Node
 from warploom.synthesis.codegen.groups import Groups, Wide
+from warploom.synthesis.codegen.held import PLACE, Held, RowReads, bracketed
 from warploom.synthesis.codegen.reductions import (
     NOWHERE,
     Reduction,
@@ -26,13 +27,15 @@ from warploom.synthesis.codegen.scope import (
 from warploom.synthesis.codegen.text import indented, loop_lines
 from warploom.synthesis.codegen.values import REDUCTIONS, Values
 
+_DEFINED = re.compile(r"const [\w <>,]+ (\w+) = ")
+
 
 @dataclass(frozen=True, slots=True)
 class RowLoop:
     """A loop along a row: its variable, how far it goes, and what one element needs.
 
     `loads` are the statements before the elements of a group, `before` and `after` those around
-    the loop over them.
+    the loop over them. `places` is as `Groups` has it.
     """
 
     name: str
@@ -42,6 +45,24 @@ class RowLoop:
     loads: list[str] = field(default_factory=list[str])
     before: list[str] = field(default_factory=list[str])
     after: list[str] = field(default_factory=list[str])
+    places: Mapping[str, tuple[str, str]] = field(default_factory=dict[str, tuple[str, str]])
+
+    def held(self, held: Held) -> list[str]:
+        """Return `loads` with the groups that a thread holds, of the number `turn`."""
+        lines: list[str] = []
+        for line in self.loads:
+            found = _DEFINED.match(line)
+            name = held.name(self.place(found[1])) if found and found[1] in self.places else ""
+            lines.append(f"{line.split(' = ')[0]} = {name}[turn];" if name else line)
+        return lines
+
+    def place(self, name: str) -> str:
+        """Return where a group is, with the loop's variable as `PLACE`."""
+        return re.sub(rf"\b{self.name}\b", PLACE, self.places[name][0])
+
+    def dtype(self, name: str) -> str:
+        """Return the type of a group's elements."""
+        return self.places[name][1]
 
 
 LoopPart = tuple[RowLoop, RowLoop | None, Callable[[str, bool], list[str]]]
@@ -88,19 +109,26 @@ class _Shared:
         )  # fmt: skip
 
 
-_DEFINED = re.compile(r"const [\w ]+ (\w+) = ")
-
-
-def _bracketed(text: str) -> str:
-    return text if text.isalnum() else f"({text})"
+def _same(one: RowLoop, name: str) -> list[str]:
+    """Return what gives the place in the loop `name` to a loop that shares it."""
+    return [] if one.name == name else [f"const Index {one.name} = {name};"]
 
 
 class RowWriter:
     """Writes the reductions of a row, each before what needs it."""
 
-    def __init__(self, draft: KernelDraft, rows: frozenset[str], wide: Wide | None = None) -> None:
+    def __init__(
+        self,
+        draft: KernelDraft,
+        rows: frozenset[str],
+        wide: Wide | None = None,
+        held: Held | None = None,
+    ) -> None:
         self.draft = draft
         self.wide = wide
+        self.held = held
+        self.holds = False
+        self.read = RowReads()
         self.first = "threadIdx.x"
         self.step = "blockDim.x"
         self.rows = rows
@@ -171,7 +199,8 @@ class RowWriter:
         outer = self.scope.inner({single.name})
         inner = outer.inner(names)
         before = values.groups
-        values.groups = Groups(self.wide, tuple(names), tuple(sizes), single.name, outer)
+        groups = Groups(self.wide, tuple(names), tuple(sizes), single.name, outer)
+        values.groups = groups
         value = value_in(inner)
         found = values.groups.loaded
         values.groups = before
@@ -180,33 +209,45 @@ class RowWriter:
         lines = inner.lines
         if any(re.search(rf"\b{name}\b", line) for name in names for line in lines):
             lines = [*split(f"({single.name} + e)", names, sizes), *lines]
-        return RowLoop(single.name, single.extent, lines, value, outer.lines)
+        return RowLoop(single.name, single.extent, lines, value, outer.lines, places=groups.places)
 
     def loops(self, parts: "Sequence[LoopPart]", number: str) -> list[str]:
         """Return the loops of a row, alike for all `parts`: over its groups, and what is left."""
         single, grouped, _ = parts[0]
         name, extent = single.name, single.extent
         rest: list[str] = []
-        whole: list[str] = []
-        for one, group, body in parts:
-            same = [] if one.name == name else [f"const long long {one.name} = {name};"]
-            rest += [*same, *one.lines, *body(one.value, False)]
-            if group is not None and self.wide is not None:
-                whole += [
-                    *same, *group.loads, *group.before, "#pragma unroll",
-                    f"for (int e = 0; e < {self.wide.width}; ++e) {{",
-                    *indented([*group.lines, *body(group.value, True)]), "}", *group.after,
-                ]  # fmt: skip
+        for one, _, body in parts:
+            rest += [*_same(one, name), *one.lines, *body(one.value, False)]
         if grouped is None or self.wide is None:
             return loop_lines(name, self.first, extent, self.step, rest)
-        width = self.wide.width
+        self.read.note(part[1] for part in parts)
+        width, end = self.wide.width, f"whole{number}"
         step = f"{self.step} * {width}"
+        begin, first = [f"#pragma unroll {self.draft.tuning.turns}"], f"{self.first} * {width}"
+        if self.held is not None and self.held.extent == extent:
+            self.holds = True
+            begin = self.held.loop(name, end, self._whole(parts, self.held))
+            first = self.held.beyond
         return [
-            f"const long long whole{number} = wide ? {_bracketed(extent)} / {width} * {width} : 0;",
-            f"#pragma unroll {self.draft.tuning.turns}",
-            *loop_lines(name, f"{self.first} * {width}", f"whole{number}", step, whole),
-            *loop_lines(name, f"whole{number} + {self.first}", extent, self.step, rest),
+            f"const Index {end} = wide ? {bracketed(extent)} / {width} * {width} : 0;",
+            *begin,
+            *loop_lines(name, first, end, step, self._whole(parts, None)),
+            *loop_lines(name, f"{end} + {self.first}", extent, self.step, rest),
         ]
+
+    def _whole(self, parts: "Sequence[LoopPart]", held: Held | None) -> list[str]:
+        """Return what is done with a group."""
+        assert self.wide is not None
+        lines: list[str] = []
+        for one, group, body in parts:
+            if group is None:
+                continue
+            lines += [
+                *_same(one, parts[0][0].name), *(group.held(held) if held else group.loads),
+                *group.before, "#pragma unroll", f"for (int e = 0; e < {self.wide.width}; ++e) {{",
+                *indented([*group.lines, *body(group.value, True)]), "}", *group.after,
+            ]  # fmt: skip
+        return lines
 
     def _reduced(
         self, kind: Reduction, number: int, single: "RowLoop", grouped: "RowLoop | None"

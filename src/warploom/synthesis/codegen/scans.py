@@ -104,7 +104,7 @@ class ScanWriter:
                      *indented(store), "}"]  # fmt: skip
         threads = draft.tuning.threads
         tile = [
-            f"const long long first = begin + threadIdx.x * {width};",
+            f"const Index first = begin + threadIdx.x * {width};",
             f"{kind.ctype} own[{width}];", "#pragma unroll",
             f"for (int e = 0; e < {width}; ++e) own[e] = {kind.first};",
             *load,
@@ -117,12 +117,12 @@ class ScanWriter:
             f"carry = carry {kind.sign} whole;",
         ]  # fmt: skip
         text = draft.kernel(values, threads, [
-            f"const long long rows = {self.count};", *test,
-            "for (long long row = blockIdx.x; row < rows; row += gridDim.x) {",
+            f"const Index rows = {self.count};", *test,
+            "for (Index row = blockIdx.x; row < rows; row += gridDim.x) {",
             *indented([
                 *split("row", [n for n, _ in self.rows], [s for _, s in self.rows]),
                 f"{kind.ctype} carry = {kind.first};",
-                f"for (long long begin = 0; begin < {self.length}; begin += {threads * width}) {{",
+                f"for (Index begin = 0; begin < {self.length}; begin += {threads * width}) {{",
                 *indented(tile), "}",
             ]),
             "}",
@@ -141,7 +141,7 @@ class ScanWriter:
         def loop(body: list[str]) -> list[str]:
             return [
                 "#pragma unroll", f"for (int e = 0; e < {width}; ++e) {{",
-                f"  const long long {self.along} = first + e;",
+                f"  const Index {self.along} = first + e;",
                 f"  if ({self.along} < {self.length}) {{", *indented(indented(body)), "  }", "}",
             ]  # fmt: skip
 
@@ -158,7 +158,7 @@ class ScanWriter:
         def loop(body: Scope, outer: Scope, more: list[str]) -> list[str]:
             lines = [*body.lines, *more]
             if any(re.search(rf"\b{self.along}\b", line) for line in lines):
-                lines.insert(0, f"const long long {self.along} = first + e;")
+                lines.insert(0, f"const Index {self.along} = first + e;")
             return [*outer.lines, "#pragma unroll", f"for (int e = 0; e < {wide.width}; ++e) {{",
                     *indented(lines), "}"]  # fmt: skip
 

@@ -84,11 +84,11 @@ def split(flat: str, names: list[str], sizes: list[str]) -> Iterator[str]:
     rest = flat
     for name, size in reversed(list(zip(names[1:], sizes[1:], strict=True))):
         before = f"before_{name}"
-        yield f"const long long {before} = {rest} / {_atom(size)};"
-        yield f"const long long {name} = {rest} - {before} * {_atom(size)};"
+        yield f"const Index {before} = {rest} / {_atom(size)};"
+        yield f"const Index {name} = {rest} - {before} * {_atom(size)};"
         rest = before
     if names:
-        yield f"const long long {names[0]} = {rest};"
+        yield f"const Index {names[0]} = {rest};"
 
 
 @dataclass

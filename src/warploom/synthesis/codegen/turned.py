@@ -74,18 +74,18 @@ class TurnedWriter:
         rest: list[str] = []
         if others:
             count = f"{product(s for _, s in others)} * {count}"
-            rest = ["const long long other = tile / (across * down);",
+            rest = ["const Index other = tile / (across * down);",
                     *split("other", [n for n, _ in others], [s for _, s in others])]  # fmt: skip
         lines = [
             *(f"__shared__ {ctypes_of.stored(node.dtype)} {name}[{_SIDE}][{_SIDE} + 1];"
               for name, node, _ in turned.loads.values()),
             f"const int lane = threadIdx.x % {_SIDE}, warp = threadIdx.x / {_SIDE};",
-            f"const long long across = {across}, down = {down};",
-            f"const long long tiles = {count};",
-            "for (long long tile = blockIdx.x; tile < tiles; tile += gridDim.x) {",
+            f"const Index across = {across}, down = {down};",
+            f"const Index tiles = {count};",
+            "for (Index tile = blockIdx.x; tile < tiles; tile += gridDim.x) {",
             *indented(rest),
-            f"  const long long left = tile / down % across * {_SIDE};",
-            f"  const long long top = tile % down * {_SIDE};",
+            f"  const Index left = tile / down % across * {_SIDE};",
+            f"  const Index top = tile % down * {_SIDE};",
             "  // Along the rows of what is read.",
             *indented(self._lines(turned, "left + lane", "top + line + warp", [
                 f"{name}[line + warp][lane] = {pointer}[{linear(index, node.sizes)}];"
@@ -115,7 +115,7 @@ class TurnedWriter:
         return [
             "#pragma unroll",
             f"for (int line = 0; line < {_SIDE}; line += {self.threads // _SIDE}) {{",
-            f"  const long long {turned.across} = {across}, {last} = {down};",
+            f"  const Index {turned.across} = {across}, {last} = {down};",
             f"  if ({' && '.join(bounds)}) {{",
             *indented(indented(body)),
             "  }",

@@ -53,7 +53,7 @@ class WholeWriter:
         ]
         if wide is not None and wide.width > 1 and wide.pointers:
             draft.helpers |= HELPERS
-            lines.insert(0, wide.test)
+            lines = [wide.test, *draft.streamed(values, lines)]
         outs = [f"{kind.ctype}* __restrict__ parts"]
         arguments = draft.arguments(values, outs)
         text = global_text(f"{draft.name}_parts", arguments, draft.tuning.threads, lines)

@@ -5,14 +5,21 @@ from dataclasses import dataclass, replace
 
 from warploom.backends.emulated import findings_of
 from warploom.core.records import Finding, Severity
-from warploom.emulator import EmulatorBuild, EmulatorRun, RunOptions
+from warploom.emulator import EmulatorBuild, EmulatorRun, RunOptions, WayTaken
 from warploom.synthesis.correctness.building import WatchedCandidate
 from warploom.synthesis.correctness.compare import same_values
 from warploom.synthesis.correctness.frame import MOVED_FILE
 from warploom.synthesis.correctness.running import CaseResult, LaidCase, results_of
 from warploom.synthesis.correctness.way_bounds import bound_finding, one_sided
-from warploom.synthesis.correctness.ways import Condition, unshown, way_finding
+from warploom.synthesis.correctness.ways import (
+    Condition,
+    joined_ways,
+    unshown,
+    way_finding,
+)
 
+Bounded = tuple[Condition, str]
+"""A bound of which one value never decided, and which."""
 Run = Callable[[EmulatorBuild, RunOptions], EmulatorRun | None]
 """Runs a program once; None where the run was given up."""
 
@@ -35,9 +42,9 @@ def unshown_findings(
 ) -> list[Finding]:
     """Return what is wrong with a candidate of which something is not shown.
 
-    That is a condition of which no case took one of the ways, and a bound that no case reached
-    and that matters. The results of the run that tells it must be those that were compared; which
-    NaN is returned is the compiler's choice.
+    That is a condition of which no case took one of the ways, not even with bounds moved that no
+    case reached, and such a bound where it matters. The results of the run that tells it must be
+    those that were compared; which NaN is returned is the compiler's choice.
     """
     if watched.program is None:
         return [] if watched.refused is None else [watched.refused]
@@ -50,44 +57,72 @@ def unshown_findings(
         return [Finding("wrong_result", Severity.ERROR, message)]
     cases = len(first.laid)
     ways = unshown(watched.conditions, one.ways)
+    bounds = one_sided(watched.conditions, one.ways, body)
+    moved = _Moved(watched.program, first, run, is_right)
+    if ways and bounds:
+        ways = unshown(watched.conditions, joined_ways([one.ways, *moved.ways(bounds)]))
     if ways:
         return [way_finding(condition, words, cases) for condition, words in ways]
-    moved = _Moved(watched.program, first, run, is_right)
-    return moved.findings(one_sided(watched.conditions, one.ways, body))
+    return moved.findings(bounds)
 
 
-@dataclass(frozen=True)
 class _Moved:
     """Runs with bounds that no case reached, moved until they decide."""
 
-    program: EmulatorBuild
-    first: Shown
-    run: Run
-    is_right: Callable[[CaseResult], bool]
+    def __init__(
+        self,
+        program: EmulatorBuild,
+        first: Shown,
+        run: Run,
+        is_right: Callable[[CaseResult], bool],
+    ) -> None:
+        self._program = program
+        self._first = first
+        self._run = run
+        self._is_right = is_right
+        self._done: dict[frozenset[int], Sequence[WayTaken] | None] = {}
 
-    def findings(self, bounds: Sequence[tuple[Condition, str]]) -> list[Finding]:
+    def findings(self, bounds: Sequence[Bounded]) -> list[Finding]:
         """Return which bounds matter: all of them are moved at once, then each alone."""
-        if not bounds or self._holds(bounds):
+        if not bounds or self._taken(bounds) is not None:
             return []
-        single = [bound for bound in bounds if not self._holds([bound])]
-        cases, alone = len(self.first.laid), bool(single)
+        single = [bound for bound in bounds if self._taken([bound]) is None]
+        cases, alone = len(self._first.laid), bool(single)
         return [bound_finding(bound, side, cases, alone=alone) for bound, side in single or bounds]
 
-    def _holds(self, bounds: Sequence[tuple[Condition, str]]) -> bool:
-        """Whether the results are right with these bounds moved."""
-        options = self.first.options
+    def ways(self, bounds: Sequence[Bounded]) -> list[Sequence[WayTaken]]:
+        """Return the ways that conditions took in runs with moved bounds whose results are right.
+
+        A condition that hangs on a bound which no case reaches may take its other way there. What
+        it does then was done nowhere else, so that races are looked for too.
+        """
+        together = self._taken(bounds, race=True)
+        if together is not None:
+            return [together]
+        alone = [self._taken([bound], race=True) for bound in bounds]
+        return [ways for ways in alone if ways is not None]
+
+    def _taken(self, bounds: Sequence[Bounded], *, race: bool = False) -> Sequence[WayTaken] | None:
+        """Return the ways taken with these bounds moved; None where a result is not right."""
+        key = frozenset(bound.number for bound, _ in bounds)
+        if key not in self._done:
+            self._done[key] = self._played(key, race)
+        return self._done[key]
+
+    def _played(self, numbers: frozenset[int], race: bool) -> Sequence[WayTaken] | None:
+        options = replace(self._first.options, race=race)
         if options.folder is None:
             raise ValueError("the cases must lie in a folder, but there is none")
-        numbers = " ".join(str(bound.number) for bound, _ in bounds)
-        (options.folder / MOVED_FILE).write_text(f"{numbers}\n", encoding="utf-8")
-        one = self.run(self.program, replace(options, race=False))
-        if one is None:
-            return True
+        words = " ".join(map(str, sorted(numbers)))
+        (options.folder / MOVED_FILE).write_text(f"{words}\n", encoding="utf-8")
+        one = self._run(self._program, options)
+        if one is None:  # given up: it tells nothing, and nothing against them
+            return ()
         errors = [found for found in findings_of(one) if found.severity is Severity.ERROR]
-        results = results_of(one, self.first.laid)
+        results = results_of(one, self._first.laid)
         if errors or results is None or any(one.exit_codes.values()):
-            return False
-        return all(map(self.is_right, results))
+            return None
+        return one.ways if all(map(self._is_right, results)) else None
 
 
 def _are_alike(results: Sequence[CaseResult], others: Sequence[CaseResult]) -> bool:

@@ -6,7 +6,7 @@ then.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from warploom.core.records import Finding, Severity
 from warploom.emulator import WayTaken
@@ -79,6 +79,20 @@ def unshown(
             if one.number in known and not _is_shown(one, way, known, every):
                 found.append((one, words))
     return found
+
+
+def joined_ways(runs: Sequence[Iterable[WayTaken]]) -> list[WayTaken]:
+    """Return what conditions did in several runs of one program, as if it were one."""
+    known: dict[int, WayTaken] = {}
+    for way in (way for run in runs for way in run):
+        other = known.get(way.number)
+        if other is not None:
+            way = replace(
+                other, held=other.held or way.held, failed=other.failed or way.failed,
+                constant=other.constant and way.constant, tight=other.tight and way.tight,
+            )  # fmt: skip
+        known[way.number] = way
+    return list(known.values())
 
 
 def _is_shown(

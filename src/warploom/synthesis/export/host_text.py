@@ -3,7 +3,8 @@
 import re
 
 _LAUNCH = re.compile(
-    r"(?P<name>[A-Za-z_]\w*)\s*<<<(?P<shape>[^;]*?)>>>\s*\((?P<arguments>[^;]*)\)\s*;", re.DOTALL
+    r"(?P<name>[A-Za-z_]\w*(?:<[\w ]+>)?)\s*<<<(?P<shape>[^;]*?)>>>\s*\((?P<arguments>[^;]*)\)\s*;",
+    re.DOTALL,
 )
 
 
