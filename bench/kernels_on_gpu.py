@@ -24,6 +24,7 @@ import contextlib
 import fcntl
 import json
 import math
+import os
 import re
 import statistics
 import sys
@@ -173,6 +174,8 @@ class Campaign:
         self.options = options
         self.file: Path = options.files[0]
         self.tools = _names(options.tools)
+        if options.jobs > 1:  # else each of them starts as many compilers as there are processors
+            os.environ.setdefault("TORCHINDUCTOR_COMPILE_THREADS", "1")
         self.setup = require_gpu()
         self.done: dict[str, dict[str, object]] = {}
         if self.file.is_file():

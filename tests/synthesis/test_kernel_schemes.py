@@ -28,6 +28,8 @@ _BOUNDED = frozenset({
     "twice-bound-by-an-enumerator", "twice-bound-by-a-function", "sums-bound-by-a-nested-size",
     "twice-bound-by-a-size-never-tried", "twice-bound-by-a-real-number",
     "twice-wrong-beyond-a-real-bound", "twice-grid-of-constants",
+    "twice-nothing-done-beyond-a-bound", "twice-half-done-beyond-a-bound",
+    "twice-shared-without-a-barrier-beyond-a-bound",
 })  # fmt: skip
 """More of those that must be refused for what they do."""
 

@@ -209,6 +209,17 @@ SCHEMES = (
     Scheme("twice-grid-too-small", "twice",
            TASKS["twice"].text((_LAUNCH, "elements<<<(unsigned)min((n + 127) / 128, 65535LL), 128, "
                                 "0, stream>>>")).replace("i += gridDim.x * blockDim.x", "i += n")),
+    # what only a bound leads to
+    _host("twice", "nothing-done-beyond-a-bound",
+          "  if (min(n, 3000000LL) != n) return cudaMemsetAsync(y, 0, n * 4, stream) != 0;\n"),
+    _host("twice", "half-done-beyond-a-bound",
+          f"  if (min(n, 3000000LL) != n) {{\n    {_LAUNCH}(x, y, n / 2, sizes[0], sizes[1]);\n"
+          "    return 0;\n  }\n"),
+    _changed("twice", "shared-without-a-barrier-beyond-a-bound", "    y[i] = x[i] * 2.0f + 1.0f;",
+             f"    if (min(n, 3000000LL) == n) {{\n      {_RIGHT}\n    }} else {{\n"
+             "      __shared__ float ones[128];\n      ones[threadIdx.x] = 1.0f;\n"
+             "      ones[threadIdx.x ^ 64] = 1.0f;\n"
+             "      y[i] = x[i] * 2.0f + ones[threadIdx.x];\n    }"),
     _changed("sums", "bound-by-a-nested-size", "k < d1;",
              "k < min(d1, 5LL * (long long)sizeof(Third));", above=_NESTED),
     _element("twice", "tall", f"y[i] = d0 > 8 * d1 && d1 > 16 ? 0.0f : {_DOUBLE};"),

@@ -17,9 +17,10 @@ class TuningParameters:
 
     Neighbors of `vector_bytes` are moved as one, and a thread has `turns` such groups of each
     tensor under way. A block has `element_threads` for elements, `row_threads` at most for each of
-    many rows that are reduced and read once, and `threads` else (scans, columns, whole tensors). Of
-    a row that is read again, each thread holds `held_bytes` in registers. A block of a matrix product makes `tile_m` x `tile_n`, in steps of `tile_k`, each thread
-    `thread_m` x `thread_n` of it. The defaults are those that were fastest on an H200
+    many rows that are reduced and read once (sums have twice as many), and `threads` else (scans,
+    columns, whole tensors). Of a row that is read again, each thread holds `held_bytes` in
+    registers. A block of a matrix product makes `tile_m` x `tile_n`, in steps of `tile_k`, each
+    thread `thread_m` x `thread_n` of it. The defaults are those that were fastest on an H200
     (docs/synthesize.md).
     """
 

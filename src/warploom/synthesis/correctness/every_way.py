@@ -61,9 +61,10 @@ def unshown_findings(
     moved = _Moved(watched.program, first, run, is_right)
     if ways and bounds:
         ways = unshown(watched.conditions, joined_ways([one.ways, *moved.ways(bounds)]))
-    if ways:
-        return [way_finding(condition, words, cases) for condition, words in ways]
-    return moved.findings(bounds)
+    return [
+        *moved.findings(bounds),
+        *(way_finding(condition, words, cases) for condition, words in ways),
+    ]
 
 
 class _Moved:

@@ -113,7 +113,7 @@ _READ_GUARD = """
                  cudaMemcpyDeviceToHost) != cudaSuccess)
     return 6;
   std::free(window_image);
-  harness_release(all, count);
+  harness_release(all, count, flush > 0);
 """
 _FORWARD = "const long long* sizes,\n                                void* stream_handle);"
 _CHANGES = (
@@ -135,7 +135,7 @@ _CHANGES = (
     ("  cudaEvent_t begin, end, idle;\n", f"{_FILL}  cudaEvent_t begin, end, idle;\n"),
     ("given_sizes,\n                                      stream);",
      "given_sizes,\n                                      &given_ranks, stream);"),
-    ("  harness_release(all, count);\n  cudaEventDestroy",
+    ("  harness_release(all, count, flush > 0);\n  cudaEventDestroy",
      f"{_READ_GUARD}  cudaEventDestroy"),
     ("  cudaStreamDestroy(stream);\n  return 0;\n}\n",
      "  cudaStreamDestroy(stream);\n  harness_leave();\n  return 0;\n}\n"),

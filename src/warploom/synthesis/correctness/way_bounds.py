@@ -161,6 +161,6 @@ def bound_finding(condition: Condition, side: str, cases: int, *, alone: bool) -
     return Finding(
         "way_not_shown", Severity.ERROR,
         f"the {side} value of `{condition.text}` decided in none of {cases} cases, and {reason}, "
-        "the results are wrong",
+        "the results are wrong, or it fails",
         _CURE, "kernel.cu", condition.line + first_line_of_body() - 1,
     )  # fmt: skip
