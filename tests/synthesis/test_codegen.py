@@ -274,7 +274,7 @@ def test_launches_become_calls_on_the_host() -> None:
     text = host_text(_generate(_softmax(), ["result"]).text)
     assert text is not None
     assert "<<<" not in text
-    threads = "threads_for(d1, 8, (min(static_cast<long long>(d1), 16384LL) + 31) / 32 + 31, 512"
+    threads = "threads_for(d1, 8, (d1 + 31) / 32 + 31, 512"
     for width in ("int", "long long"):
         call = (
             f"host_cuda::launch(blocks_for(d0, 1), {threads}, 0, d0), [&] {{ kernel_0_div<{width}>"

@@ -177,14 +177,14 @@ MUTANTS = (
     *_of(
         "variance",
         ("first groups held for all", "= held0[turn];", "= held0[0];"),
-        ("groups that are held read again", "(8 * blockDim.x + threadIdx.x)", "threadIdx.x"),
+        ("groups that are held read again", "= held + threadIdx.x", "= threadIdx.x"),
         ("held of the row before", "group_at<float, 4>(in_x + (i0 * d1 + k))",
          "group_at<float, 4>(in_x + ((i0 > 0 ? i0 - 1 : 0) * d1 + k))"),
     ),
     *_of(
         "l2_norm_rows",
-        ("groups beyond what is held left out", "(8 * blockDim.x + threadIdx.x)",
-         "(9 * blockDim.x + threadIdx.x)"),
+        ("groups beyond what is held left out", "= held + threadIdx.x",
+         "= held + (blockDim.x + threadIdx.x)"),
     ),
     *_of(
         "transpose",

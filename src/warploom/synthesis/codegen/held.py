@@ -58,24 +58,21 @@ class Held:
     @property
     def beyond(self) -> str:
         """The place of a thread's first element that is not held."""
-        return f"({self.turns} * blockDim.x + threadIdx.x) * {self.width}"
+        return f"held + threadIdx.x * {self.width}"
 
-    def threads(self, limit: int) -> str:
-        """Return how many threads hold a whole row, with as many as complete a warp.
-
-        A row of more than `limit` can hold is a size that the text names, so that it is tried.
-        """
+    @property
+    def threads(self) -> str:
+        """How many threads hold a whole row, with as many as complete a warp."""
         each = self.turns * self.width
-        length = f"min(static_cast<long long>({self.extent}), {limit * each}LL)"
-        return f"({length} + {each - 1}) / {each} + 31"
+        return f"({self.extent} + {each - 1}) / {each} + 31"
 
-    def loop(self, name: str, end: str, body: list[str]) -> list[str]:
+    def loop(self, name: str, body: list[str]) -> list[str]:
         """Return the loop along what is held."""
         return [
             "#pragma unroll", f"for (int turn = 0; turn < {self.turns}; ++turn) {{",
             f"  const Index {name} = (turn * static_cast<int>(blockDim.x) + "
             f"static_cast<int>(threadIdx.x)) * {self.width};",
-            f"  if ({name} < {end}) {{", *indented(indented(body)), "  }", "}",
+            f"  if ({name} < held) {{", *indented(indented(body)), "  }", "}",
         ]  # fmt: skip
 
     def lines(self) -> list[str]:
@@ -86,10 +83,14 @@ class Held:
             kind, name = f"{ctypes_of.stored(dtype)}, {self.width}", self.name(place)
             arrays.append(f"Group<{kind}> {name}[{self.turns}];")
             loads.append(f"{name}[turn] = group_at<{kind}>({place});")
-        end = f"wide ? {bracketed(self.extent)} / {self.width} * {self.width} : 0"
+        groups = f"wide ? {bracketed(self.extent)} / {self.width} : 0"
         return [
-            "// What is read again is held: the first groups of each thread.",
-            f"const Index reach = {end};", *arrays, *self.loop(PLACE, "reach", loads),
+            "// What is read again is held: the first groups of each thread. How many is a bound:",
+            "// rows of which not all is held are tried too, where none is so long.",
+            f"const Index groups = {groups};",
+            f"const Index held = min(groups, static_cast<Index>({self.turns} * blockDim.x)) * "
+            f"{self.width};",
+            *arrays, *self.loop(PLACE, loads),
         ]  # fmt: skip
 
 

@@ -165,7 +165,7 @@ class KernelMaker(KernelDraft):
         row = [*writer.lines, *ending]
         if writer.held is not None and writer.holds:
             row = [*writer.held.lines(), *row]
-            most = writer.held.threads(limit)
+            most = writer.held.threads
         elif len(writer.shared) + bool(inner) > 1:
             again = _read_again(writer, values)
         elif width > 1:

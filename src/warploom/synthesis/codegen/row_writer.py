@@ -226,7 +226,7 @@ class RowWriter:
         begin, first = [f"#pragma unroll {self.draft.tuning.turns}"], f"{self.first} * {width}"
         if self.held is not None and self.held.extent == extent:
             self.holds = True
-            begin = self.held.loop(name, end, self._whole(parts, self.held))
+            begin = self.held.loop(name, self._whole(parts, self.held))
             first = self.held.beyond
         return [
             f"const Index {end} = wide ? {bracketed(extent)} / {width} * {width} : 0;",
