@@ -150,6 +150,8 @@ def test_kernels_have_indices_of_32_bits_where_these_do() -> None:
     text = _generate(_softmax(), ["result"]).text
     assert "template <typename Index>" in text
     assert "min(elements, 1073741824LL) == elements" in text
+    single = graph_from(_trace([_node("n", "neg", [_of("x")], [])], ["n"], ()))
+    assert "elements = 1;" in generate(single).text
     product = _generate([_node("p", "mm", [_of("x"), _of("x")], ["s7", "s9"])], ["p"]).text
     assert "Index" not in product
 

@@ -179,7 +179,7 @@ def _entry(
             "cudaSuccess) return 1;",
         ]
     if any(NARROW in kernel.launch for kernel in kernels):
-        lines += narrow_lines({product(n.sizes): None for n in graph.by_name.values() if n.shape})
+        lines += narrow_lines(dict.fromkeys(product(n.sizes) for n in graph.by_name.values()))
     lines += [kernel.launch for kernel in kernels]
     lines += [f"cudaFreeAsync({buffer}, stream);" for _, buffer in scratch]
     lines.append("return cudaGetLastError() == cudaSuccess ? 0 : 2;")
