@@ -174,8 +174,10 @@ class Campaign:
         self.options = options
         self.file: Path = options.files[0]
         self.tools = _names(options.tools)
-        if options.jobs > 1:  # else each of them starts as many compilers as there are processors
-            os.environ.setdefault("TORCHINDUCTOR_COMPILE_THREADS", "1")
+        # Each job has its share of the processors: for torch.compile, and for what is expected.
+        share = str(max(1, len(os.sched_getaffinity(0)) // options.jobs))
+        for name in ("TORCHINDUCTOR_COMPILE_THREADS", "WARPLOOM_REFERENCE_THREADS"):
+            os.environ.setdefault(name, share)
         self.setup = require_gpu()
         self.done: dict[str, dict[str, object]] = {}
         if self.file.is_file():

@@ -238,7 +238,8 @@ def main() -> None:
     """Serve requests until the pipe ends."""
     out: TextIO = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
-    torch.set_num_threads(1)
+    # One thread, so that a laptop stays usable; bench/kernels_on_gpu.py has a whole machine.
+    torch.set_num_threads(int(os.environ.get("WARPLOOM_REFERENCE_THREADS", "1")))
     if sys.argv[1:]:
         rank, count, store = sys.argv[1:]
         ranks.join(int(rank), int(count), store)
