@@ -16,7 +16,6 @@ right, and the figures of the suite, are for `kernels_on_gpu.py`.
 
 import argparse
 import ctypes
-import importlib.util
 import json
 import statistics
 import subprocess
@@ -29,20 +28,20 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from kernels_on_gpu import filling
+from kernels_on_gpu import filling, names_of
 
 from warploom.core.errors import BadInputError, WarploomError
 from warploom.synthesis.codegen import BeyondRulesError, TuningParameters, generate
 from warploom.synthesis.correctness.frame import HEADERS
 from warploom.synthesis.interview import interview
-from warploom.synthesis.performance.measured import require_gpu
+from warploom.synthesis.performance.measured import FLUSH_BYTES, require_gpu
 from warploom.synthesis.reference.client import ReferenceProcess
+from warploom.synthesis.reference.loading import load
+from warploom.synthesis.reference.timing import timed
 from warploom.synthesis.sizes import shape_value
 from warploom.synthesis.suite import SuiteTask, find_suite
 from warploom.toolchain.nvcc import find_nvcc
 
-_FLUSH = 256 << 20
-_FILLS = 24  # of `_FLUSH` bytes: the GPU is busy until a call is queued
 _CLOSE = 2e-3
 _FEW = 100  # integers are below it
 Call = Callable[[], object]
@@ -88,27 +87,6 @@ def built(text: Path, folder: Path) -> ctypes.CDLL:
     return ctypes.CDLL(str(library))
 
 
-class Timer:
-    """Times calls on the GPU, its caches full of something else."""
-
-    def __init__(self, torch: Any) -> None:
-        self._torch = torch
-        self._dirt = torch.empty(_FLUSH, dtype=torch.uint8, device="cuda")
-
-    def __call__(self, call: Call) -> float:
-        """Return the microseconds of one call."""
-        cuda = self._torch.cuda
-        begin, end = (cuda.Event(enable_timing=True) for _ in range(2))
-        cuda.synchronize()
-        for value in range(_FILLS):
-            self._dirt.fill_(value)
-        begin.record()
-        call()
-        end.record()
-        cuda.synchronize()
-        return float(begin.elapsed_time(end)) * 1e3
-
-
 class Task:
     """One task on the GPU: its tensors, its reference, and the texts that are called."""
 
@@ -120,11 +98,7 @@ class Task:
             for one in about["outputs"]
         ]
         (task,) = find_suite("internal", [about["task"]])
-        spec = importlib.util.spec_from_file_location("task", task.file)
-        assert spec is not None and spec.loader is not None
-        module = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(module)
-        self.reference = module.reference
+        self.reference = load(task.file, "").function
 
     def _values(self, one: Mapping[str, Any]) -> Any:
         torch, dtype = self._torch, getattr(self._torch, one["dtype"])
@@ -169,7 +143,7 @@ class Task:
 
 def time_task(
     torch: Any,
-    timer: Timer,
+    dirt: Any,
     about: Mapping[str, Any],
     texts: Mapping[str, Future[ctypes.CDLL]],
     options: argparse.Namespace,
@@ -190,7 +164,7 @@ def time_task(
     times: dict[str, list[float]] = {name: [] for name in calls}
     for _ in range(options.rounds):
         for name, call in calls.items():
-            times[name].append(timer(call))
+            times[name].append(timed(call, dirt) * 1e3)
     return {name: round(statistics.median(values), 2) for name, values in times.items()}
 
 
@@ -200,11 +174,11 @@ def time_all(options: argparse.Namespace) -> int:
     import torch
 
     out, *folders = options.paths
-    only = [name for name in options.only.split(",") if name]
+    only = names_of(options.only)
     about = {path.stem: json.loads(path.read_text()) for path in sorted(folders[0].glob("*.json"))}
     names = [name for name in about if not only or name in only]
     found: dict[str, dict[str, float]] = {}
-    timer = Timer(torch)
+    dirt = torch.empty(FLUSH_BYTES, dtype=torch.uint8, device="cuda")
     with (
         tempfile.TemporaryDirectory() as name,
         ThreadPoolExecutor() as pool,
@@ -220,7 +194,7 @@ def time_all(options: argparse.Namespace) -> int:
         }
         for task in names:
             try:
-                found[task] = time_task(torch, timer, about[task], texts[task], options)
+                found[task] = time_task(torch, dirt, about[task], texts[task], options)
             except Exception as error:  # noqa: BLE001 - the other tasks' times are worth more
                 print(f"{task}: {type(error).__name__}: {str(error)[:200]}", flush=True)
                 continue
@@ -242,7 +216,7 @@ def write_all(options: argparse.Namespace) -> int:
     """Write the kernels of all tasks, several at a time."""
     (folder,) = options.paths
     folder.mkdir(parents=True, exist_ok=True)
-    only = [name for name in options.only.split(",") if name]
+    only = names_of(options.only)
     with ThreadPoolExecutor(options.jobs) as pool:
         list(pool.map(lambda task: write(folder, task, options.set, options.mib),
                       find_suite("internal", only)))  # fmt: skip

@@ -173,7 +173,7 @@ class Campaign:
     def __init__(self, options: argparse.Namespace) -> None:
         self.options = options
         self.file: Path = options.files[0]
-        self.tools = _names(options.tools)
+        self.tools = names_of(options.tools)
         # Each job has its share of the processors: for torch.compile, and for what is expected.
         share = str(max(1, len(os.sched_getaffinity(0)) // options.jobs))
         for name in ("TORCHINDUCTOR_COMPILE_THREADS", "WARPLOOM_REFERENCE_THREADS"):
@@ -246,7 +246,7 @@ class Campaign:
 def measure_all(options: argparse.Namespace) -> int:
     """Measure every task that is not there yet; return 1 where something is wrong with one."""
     campaign = Campaign(options)
-    only = _names(options.only)
+    only = names_of(options.only)
     todo = [task for task in find_suite("internal", only) if task.name not in campaign.done]
     todo.sort(key=lambda task: only.index(task.name) if only else 0)
     campaign.run(todo)
@@ -286,7 +286,7 @@ def table(files: Sequence[Path], only: Sequence[str], without: Sequence[str]) ->
     return 0
 
 
-def _names(text: str) -> list[str]:
+def names_of(text: str) -> list[str]:
     """Return what an option names by comma."""
     return [name for name in text.split(",") if name]
 
@@ -308,7 +308,7 @@ def main() -> int:
     parser.add_argument("--tools", default="memcheck,racecheck", help="of compute-sanitizer")
     options = parser.parse_args()
     if options.what == "table":
-        return table(options.files, _names(options.only), _names(options.without))
+        return table(options.files, names_of(options.only), names_of(options.without))
     if len(options.files) > 1:
         parser.error("measure takes one file")
     return measure_all(options)

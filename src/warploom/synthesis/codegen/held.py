@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from warploom.synthesis.codegen import ctypes_of
-from warploom.synthesis.codegen.text import indented
+from warploom.synthesis.codegen.turns import turn_loop
 
 PLACE = "k"
 """The variable of the loop that loads."""
@@ -68,12 +68,11 @@ class Held:
 
     def loop(self, name: str, body: list[str]) -> list[str]:
         """Return the loop along what is held."""
-        return [
-            "#pragma unroll", f"for (int turn = 0; turn < {self.turns}; ++turn) {{",
-            f"  const Index {name} = (turn * static_cast<int>(blockDim.x) + "
-            f"static_cast<int>(threadIdx.x)) * {self.width};",
-            f"  if ({name} < held) {{", *indented(indented(body)), "  }", "}",
-        ]  # fmt: skip
+        place = (
+            f"const Index {name} = (turn * static_cast<int>(blockDim.x) + "
+            f"static_cast<int>(threadIdx.x)) * {self.width};"
+        )
+        return turn_loop(self.turns, [place], body, f"{name} < held")
 
     def lines(self) -> list[str]:
         """Return the statements that load it."""

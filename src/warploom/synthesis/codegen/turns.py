@@ -27,7 +27,7 @@ def in_turns(
     found = [_DEFINED.fullmatch(line) for line in head]
     loads = {at for at, line in enumerate(head) if _LOAD.search(line)}
     if not loads or any(one is None for one in found):
-        return _loop(turns, [*begin, *_guarded(guard, [*head, *tail])])
+        return turn_loop(turns, begin, [*head, *tail], guard)
     defined = {one[2]: at for at, one in enumerate(found) if one is not None}
     early = _closure(loads, head, defined)
     late = [line for at, line in enumerate(head) if at not in early]
@@ -41,8 +41,8 @@ def in_turns(
         first.append(f"{one[2]} = {one[3]}" if one[2] in kept else head[at])
     return [
         *(f"{kind} {name}[{turns}];" for name, kind in kept.items()),
-        *_loop(turns, [*begin, *_guarded(guard, _of_turn(kept, first))]),
-        *_loop(turns, [*begin, *_guarded(guard, _of_turn(kept, [*late, *tail]))]),
+        *turn_loop(turns, begin, _of_turn(kept, first), guard),
+        *turn_loop(turns, begin, _of_turn(kept, [*late, *tail]), guard),
     ]
 
 
@@ -65,11 +65,11 @@ def _of_turn(kept: dict[str, str], lines: Sequence[str]) -> list[str]:
     ]
 
 
-def _guarded(guard: str, lines: list[str]) -> list[str]:
-    return [f"if ({guard}) {{", *indented(lines), "}"] if guard else lines
-
-
-def _loop(turns: int, body: list[str]) -> list[str]:
+def turn_loop(turns: int, begin: Sequence[str], body: list[str], guard: str = "") -> list[str]:
+    """Return the loop over turns, of which each does `body` after `begin` where `guard` holds."""
+    if guard:
+        body = [f"if ({guard}) {{", *indented(body), "}"]
     return [
-        "#pragma unroll", f"for (int turn = 0; turn < {turns}; ++turn) {{", *indented(body), "}",
+        "#pragma unroll", f"for (int turn = 0; turn < {turns}; ++turn) {{",
+        *indented([*begin, *body]), "}",
     ]  # fmt: skip

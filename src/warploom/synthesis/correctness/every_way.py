@@ -1,7 +1,7 @@
 """Whether the cases show all that a candidate does: each way of its conditions, and its bounds."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from warploom.backends.emulated import findings_of
 from warploom.core.records import Finding, Severity
@@ -67,28 +67,24 @@ def unshown_findings(
     ]
 
 
+@dataclass(frozen=True)
 class _Moved:
     """Runs with bounds that no case reached, moved until they decide."""
 
-    def __init__(
-        self,
-        program: EmulatorBuild,
-        first: Shown,
-        run: Run,
-        is_right: Callable[[CaseResult], bool],
-    ) -> None:
-        self._program = program
-        self._first = first
-        self._run = run
-        self._is_right = is_right
-        self._done: dict[frozenset[int], Sequence[WayTaken] | None] = {}
+    program: EmulatorBuild
+    first: Shown
+    run: Run
+    is_right: Callable[[CaseResult], bool]
+    done: dict[frozenset[int], Sequence[WayTaken] | None] = field(
+        default_factory=dict[frozenset[int], Sequence[WayTaken] | None]
+    )
 
     def findings(self, bounds: Sequence[Bounded]) -> list[Finding]:
         """Return which bounds matter: all of them are moved at once, then each alone."""
         if not bounds or self._taken(bounds) is not None:
             return []
         single = [bound for bound in bounds if self._taken([bound]) is None]
-        cases, alone = len(self._first.laid), bool(single)
+        cases, alone = len(self.first.laid), bool(single)
         return [bound_finding(bound, side, cases, alone=alone) for bound, side in single or bounds]
 
     def ways(self, bounds: Sequence[Bounded]) -> list[Sequence[WayTaken]]:
@@ -106,24 +102,24 @@ class _Moved:
     def _taken(self, bounds: Sequence[Bounded], *, race: bool = False) -> Sequence[WayTaken] | None:
         """Return the ways taken with these bounds moved; None where a result is not right."""
         key = frozenset(bound.number for bound, _ in bounds)
-        if key not in self._done:
-            self._done[key] = self._played(key, race)
-        return self._done[key]
+        if key not in self.done:
+            self.done[key] = self._played(key, race)
+        return self.done[key]
 
     def _played(self, numbers: frozenset[int], race: bool) -> Sequence[WayTaken] | None:
-        options = replace(self._first.options, race=race)
+        options = replace(self.first.options, race=race)
         if options.folder is None:
             raise ValueError("the cases must lie in a folder, but there is none")
         words = " ".join(map(str, sorted(numbers)))
         (options.folder / MOVED_FILE).write_text(f"{words}\n", encoding="utf-8")
-        one = self._run(self._program, options)
+        one = self.run(self.program, options)
         if one is None:  # given up: it tells nothing, and nothing against them
             return ()
         errors = [found for found in findings_of(one) if found.severity is Severity.ERROR]
-        results = results_of(one, self._first.laid)
+        results = results_of(one, self.first.laid)
         if errors or results is None or any(one.exit_codes.values()):
             return None
-        return one.ways if all(map(self._is_right, results)) else None
+        return one.ways if all(map(self.is_right, results)) else None
 
 
 def _are_alike(results: Sequence[CaseResult], others: Sequence[CaseResult]) -> bool:

@@ -70,7 +70,7 @@ class Timer:
         for call in calls:
             inputs = _on_gpu(call)
             with torch.no_grad(), self._device():
-                times.append(_timed(lambda made=function, given=inputs: made(*given), dirt))
+                times.append(timed(lambda made=function, given=inputs: made(*given), dirt))
         return times
 
     def _make(self, mode: str, inputs: list[Any]) -> None:
@@ -102,10 +102,11 @@ def _on_gpu(call: Sequence[Any]) -> list[Any]:
 def _copied(size: int, dirt: Any) -> float:
     source = torch.ones(max(size, 1), dtype=torch.uint8, device="cuda")
     target = torch.empty_like(source)
-    return _timed(lambda: target.copy_(source), dirt)
+    return timed(lambda: target.copy_(source), dirt)
 
 
-def _timed(call: Callable[[], Any], dirt: Any) -> float:
+def timed(call: Callable[[], Any], dirt: Any) -> float:
+    """Return the milliseconds of a call on the GPU, which writes `dirt` until it is queued."""
     begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
     torch.cuda.synchronize()
     for value in range(_FILLS):
