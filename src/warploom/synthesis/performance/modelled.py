@@ -13,8 +13,7 @@ from warploom.core.errors import ToolFailedError
 from warploom.core.records import Timing
 from warploom.emulator import Topology, find_topology, run
 from warploom.synthesis.codegen.ctypes_of import BYTES
-from warploom.synthesis.codegen.graph import Graph
-from warploom.synthesis.codegen.layouts import LAYOUTS
+from warploom.synthesis.codegen.graph import Graph, names_in
 from warploom.synthesis.codegen.values import IDENTITIES
 from warploom.synthesis.correctness.building import BuiltCandidate
 from warploom.synthesis.correctness.compare import compare
@@ -31,7 +30,12 @@ from warploom.synthesis.sizes import shape_value
 _MACHINES = {"sm_80": "a100-8", "sm_90": "h100-8", "sm_90a": "h100-8", "sm_100": "gb200-nvl72",
              "sm_120": "gb200-nvl72"}  # fmt: skip
 _NS = 1e-6
-_COMPUTED_FREE = IDENTITIES | frozenset(LAYOUTS) | {"scalar"}
+_FREE = IDENTITIES | {
+    "permute", "transpose", "t", "expand", "unsqueeze", "squeeze", "view", "_unsafe_view",
+    "reshape", "slice", "select", "diagonal", "getitem", "scalar",
+}  # fmt: skip
+"""Operations for which PyTorch starts no kernel: their results are views."""
+_LOOK_UPS = ("embedding", "index", "gather")
 
 
 def machine_of(target: str) -> Topology:
@@ -101,19 +105,14 @@ def _one_by_one(graph: Graph, symbols: Mapping[str, int], machine: Topology) -> 
     each = machine.values["kernel_start_ns"] + machine.values["kernel_gap_ns"]
     total = 0.0
     for node in graph.nodes:
-        if (
-            node.shape is None
-            or not node.dtype
-            or (
-                node.op in _COMPUTED_FREE and node.op not in ("cat", "embedding", "index", "gather")
-            )
-        ):
+        if node.shape is None or not node.dtype or node.op in _FREE:
             continue
-        moved = _elements(node.shape, symbols) * BYTES[node.dtype]
-        for argument in node.args:
-            source = graph.node_of(argument)
-            if source is not None and source.shape is not None and source.dtype:
-                moved += _elements(source.shape, symbols) * BYTES[source.dtype]
+        made = moved = _elements(node.shape, symbols) * BYTES[node.dtype]
+        for name in names_in([*node.args]):
+            source = graph.by_name[name]
+            if source.shape is not None and source.dtype:
+                read = _elements(source.shape, symbols) * BYTES[source.dtype]
+                moved += min(read, made) if node.op in _LOOK_UPS else read
         total += moved / rate * 1e3 + each * _NS
     return total
 
