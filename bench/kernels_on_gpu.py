@@ -42,7 +42,7 @@ from warploom.hardware import HardwareRun, Setup
 from warploom.synthesis.codegen import generate
 from warploom.synthesis.correctness import prepare_trial
 from warploom.synthesis.correctness.cases import CasePlan
-from warploom.synthesis.correctness.expectations import PreparedCase, prepare_case
+from warploom.synthesis.correctness.expectations import Judge, PreparedCase, prepare_case
 from warploom.synthesis.correctness.running import ITEM_BYTES
 from warploom.synthesis.interview import interview
 from warploom.synthesis.performance.measured import (
@@ -140,7 +140,8 @@ def draw(task: SuiteTask, setup: Setup, options: argparse.Namespace, lock: Path)
             CasePlan(f"timed-{at}", "timed", sizes, "normal", _SEED + 10 + at)
             for at in range(options.calls)
         ]
-        cases = [prepare_case(found.spec, plan, reference, secret) for plan in plans]
+        judge = Judge("cuda", lock)
+        cases = [prepare_case(found.spec, plan, reference, secret, judge) for plan in plans]
         kept = stack.pop_all()
     return Ready(found.spec, launch, trial.cases, cases, plans, reference, folder, lock, kept)
 

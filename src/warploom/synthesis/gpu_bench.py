@@ -12,7 +12,7 @@ from warploom.synthesis.bench import Bench, Candidate, Run
 from warploom.synthesis.correctness import Trial
 from warploom.synthesis.correctness.building import Builds
 from warploom.synthesis.correctness.cases import CasePlan
-from warploom.synthesis.correctness.expectations import prepare_case
+from warploom.synthesis.correctness.expectations import Judge, prepare_case
 from warploom.synthesis.interview import Interview
 from warploom.synthesis.performance.measured import (
     Launch,
@@ -65,8 +65,10 @@ class GpuBench(Bench):
         """Return the measured time of a candidate; None where its timed calls are not right."""
         if not self._gpu:
             self._gpu = self.reference.gpu()
-        cases = [prepare_case(self.found.spec, plan, self.reference, self.secret)
-                 for plan in self._plans(0)]  # fmt: skip
+        cases = [
+            prepare_case(self.found.spec, plan, self.reference, self.secret, Judge("cuda"))
+            for plan in self._plans(0)
+        ]
         with tempfile.TemporaryDirectory(prefix="warploom-") as name:
             folder = Path(name)
             launch = self._launcher(candidate, folder)

@@ -31,16 +31,32 @@ class PreparedCase:
     window: int | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Judge:
+    """Where the reference says what is expected: on a device of PyTorch's.
+
+    On a GPU that others use meanwhile all hold the lock of the file `lock`.
+    """
+
+    device: str = "cpu"
+    lock: Path | None = None
+
+
+_ON_CPU = Judge()
+
+
 def prepare_case(
-    spec: KernelSpec, plan: CasePlan, reference: ReferenceProcess, folder: Path
-) -> PreparedCase:
+    spec: KernelSpec, plan: CasePlan, reference: ReferenceProcess, folder: Path,
+    judge: Judge = _ON_CPU,
+) -> PreparedCase:  # fmt: skip
     """Have the reference draw and judge one case of one rank; see `prepare_ranks`."""
-    return prepare_ranks(spec, plan, reference, folder)[0]
+    return prepare_ranks(spec, plan, reference, folder, judge)[0]
 
 
 def prepare_ranks(
-    spec: KernelSpec, plan: CasePlan, reference: ReferenceProcess, folder: Path
-) -> tuple[PreparedCase, ...]:
+    spec: KernelSpec, plan: CasePlan, reference: ReferenceProcess, folder: Path,
+    judge: Judge = _ON_CPU,
+) -> tuple[PreparedCase, ...]:  # fmt: skip
     """Have the reference draw and judge one case, on each rank; `folder` is closed to candidates.
 
     Raises:
@@ -54,6 +70,7 @@ def prepare_ranks(
         "inputs": entries, "distinct": _asks_for_places(spec),
         "subnormals": not takes_products(spec), "values": list(plan.values),
         "rounded": not all(rule.exact for rule in spec.tolerances),
+        "device": judge.device, "lock": str(judge.lock or ""),
     }, [str(stem) for stem in stems])  # fmt: skip
     return tuple(
         _prepared(spec, plan, stems[rank], answer, rank) for rank, answer in enumerate(answers)

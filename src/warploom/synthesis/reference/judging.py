@@ -5,6 +5,7 @@ in: the error that an honest kernel cannot avoid.
 """
 
 import math
+from dataclasses import dataclass
 from typing import Any
 
 from warploom.synthesis.reference.failures import ReferenceFailedError, first_line, line_in
@@ -78,14 +79,61 @@ class _Rounded(_InDouble):
         def moved(value: Any) -> Any:
             if not is_tensor(value) or value.dtype is not torch.float64:
                 return value
-            noise = torch.rand(value.shape, generator=self._generator, dtype=torch.float64)
+            noise = _drawn(value, self._generator)
             return value * (1 + self._eps * levels * (2 * noise - 1))
 
         return torch.utils._pytree.tree_map(moved, result)
 
 
+def _drawn(like: Any, generator: Any) -> Any:
+    """Return numbers from zero to one, of a tensor's shape and where it is."""
+    return torch.rand(like.shape, generator=generator, dtype=torch.float64, device=like.device)
+
+
 def _rows(result: Any) -> int:
     return max(result.numel(), 1) if is_tensor(result) else 1
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What the reference says of one output: see `correctness.compare.Expected`."""
+
+    exact: Any
+    eager: Any
+    low: Any
+    high: Any
+    rounded: Any
+
+    def wide(self) -> dict[str, Any]:
+        """Return what is written in double precision, by name."""
+        names = ("exact", "eager", "low", "high", "rounded")
+        return {name: getattr(self, name) for name in names}
+
+
+def say(
+    loaded: Loaded, inputs: list[Any], eps: float, generator: Any, *, rounded: bool
+) -> list[Said]:
+    """Return what the reference says of each output, on the host; the inputs' device computes.
+
+    Where nothing is `rounded`, results are expected to the bit.
+
+    Raises:
+        ReferenceFailedError: it fails, or returns other shapes in double precision.
+    """
+    eager = evaluate(loaded, inputs)
+    exact = evaluate(loaded, inputs, double=True)
+    if any(near.shape != right.shape for near, right in zip(eager, exact, strict=True)):
+        raise ReferenceFailedError("the reference's shapes depend on the precision")
+    bounds = [(value, value) for value in exact]
+    moved = [torch.zeros_like(value, dtype=torch.float64) for value in exact]
+    if rounded:
+        bounds = spread_of(loaded, inputs, exact, eps, generator)
+        moved = roundings_of(loaded, inputs, exact, eps, generator)
+    parts = zip(exact, eager, bounds, moved, strict=True)
+    return [
+        Said(right.cpu(), near.cpu(), low.cpu(), high.cpu(), far.cpu())
+        for right, near, (low, high), far in parts
+    ]
 
 
 def roundings_of(
@@ -207,8 +255,7 @@ def spread_of(
         for value in inputs:
             if is_tensor(value) and value.is_floating_point():
                 wide = value.double()
-                noise = torch.rand(wide.shape, generator=generator, dtype=torch.float64) * 2 - 1
-                moved.append(wide * (1 + eps * noise))
+                moved.append(wide * (1 + eps * (2 * _drawn(wide, generator) - 1)))
             else:
                 moved.append(value)
         found = evaluate(loaded, moved, double=True)

@@ -31,6 +31,17 @@ def alone(lock: str) -> Generator[None]:
         yield
 
 
+@contextmanager
+def placed(device: str, inputs: Sequence[Any]) -> Generator[list[Any]]:
+    """Yield inputs on a device where what is made meanwhile lies too; it is free afterward."""
+    if device == "cpu":
+        yield list(inputs)
+        return
+    with torch.device(device):
+        yield [value.to(device) if is_tensor(value) else value for value in inputs]
+    torch.cuda.empty_cache()
+
+
 class Timer:
     """Times one reference; what torch.compile made is kept for the next turn."""
 
@@ -49,6 +60,7 @@ class Timer:
             ReferenceFailedError: eager mode fails on the GPU.
         """
         dirt = torch.empty(flush, dtype=torch.uint8, device="cuda")
+        calls = [_on_gpu(call) for call in calls]
         found: list[dict[str, Any]] = []
         for mode in MODES:
             try:
@@ -64,11 +76,11 @@ class Timer:
 
     def _mode(self, mode: str, calls: Sequence[Sequence[Any]], dirt: Any) -> list[float]:
         if mode not in self._made:
-            self._make(mode, _on_gpu(calls[0]))
+            self._make(mode, _copies(calls[0]))
         function = self._made[mode]
         times: list[float] = []
         for call in calls:
-            inputs = _on_gpu(call)
+            inputs = _copies(call)
             with torch.no_grad(), self._device():
                 times.append(timed(lambda made=function, given=inputs: made(*given), dirt))
         return times
@@ -97,6 +109,10 @@ class Timer:
 
 def _on_gpu(call: Sequence[Any]) -> list[Any]:
     return [value.to("cuda") if is_tensor(value) else value for value in call]
+
+
+def _copies(call: Sequence[Any]) -> list[Any]:
+    return [value.clone() if is_tensor(value) else value for value in call]
 
 
 def _copied(size: int, dirt: Any) -> float:
