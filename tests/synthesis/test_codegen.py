@@ -88,7 +88,9 @@ def test_neighbors_are_moved_as_one_behind_one_test() -> None:
     text = _generate(nodes, ["b"]).text
     assert "group_at<float, 4>(in_x + first)" in text
     assert "store_group(out + first" in text
-    assert text.count("const bool wide") == 1
+    fits = "(address_of(in_x) % 16 | address_of(out0) % 16) == 0"
+    assert text.count(fits) == 1  # the host finds out
+    assert "wide" not in text
     assert "d1 % 4" not in text  # no row has to begin at a multiple: it is one range of memory
     assert "d1 % 4" in _generate(_softmax(), ["result"]).text
 
@@ -99,13 +101,18 @@ def test_elements_of_small_vectors_are_moved_one_by_one() -> None:
     assert "group_at" not in one.text
 
 
-def test_indices_of_rows_are_parted_once_for_a_row() -> None:
+def test_what_lies_beside_what_is_not_loaded_as_one_is_stored_as_one() -> None:
     flipped = _node("f", "flip", [_of("x"), [1]], ["s7", "s9", 5])
-    text = generate(graph_from(_trace([flipped], ["f"], ("s7", "s9", "5")))).text
-    head, body = text.split("for (Index first =")
-    assert "/" in head.split("row < rows")[1]
-    assert "/" not in body.split("out[")[0]
-    assert "dim3(8, 128 / 8)" in text  # as many lanes as a row has elements, and a power of two
+    trace = graph_from(_trace([flipped], ["f"], ("s7", "s9", "5")))
+    text = generate(trace).text
+    loop = text.split("tile += gridDim.x) {")[1].split("const Index stride")[0]
+    before, each = loop.split("for (int e = 0; e < 4; ++e) {")
+    assert before.count(" / ") == 2  # two divisions for four elements
+    assert " / " not in each
+    assert each.index("if (++i2 == 5) {") < each.index("if (++i1 == d1) {") < each.index("++i0;")
+    assert "store_group(out + first, made_f);" in each
+    alone = generate(trace, TuningParameters(vector_bytes=4)).text
+    assert "store_group" not in alone
 
 
 def test_what_is_loaded_comes_before_what_is_computed() -> None:
@@ -140,10 +147,21 @@ def test_rows_that_are_read_again_are_held() -> None:
     text = _generate(_softmax(), ["result"]).text
     assert "Group<float, 4> held0[8];" in text
     assert text.count("= held0[turn];") == 3  # the greatest, the sum, the result
-    alone = _generate([_node("t", "sum", [_of("x"), [1]], ["s7"])], ["t"]).text
-    assert "held0" not in alone
     tuned = TuningParameters(held_bytes=0)
     assert "held0" not in generate(graph_from(_trace(_softmax(), ["result"])), tuned).text
+
+
+def test_rows_that_are_read_once_are_under_way_at_once() -> None:
+    nodes = [_node("t", "sum", [_of("x"), [1]], ["s7"])]
+    text = _generate(nodes, ["t"]).text
+    assert "Group<float, 4> held0[4];" in text
+    assert "held0[turn] = group_once<float, 4>" in text
+    assert "group_at<float, 4>(in_x" not in text  # nor are they kept in a cache beyond that
+    tuned = generate(graph_from(_trace(nodes, ["t"])), TuningParameters(once_bytes=0)).text
+    assert "held0" not in tuned
+    assert "group_once<float, 4>(in_x" in tuned
+    places = _generate([_node("p", "argmax", [_of("x"), 1], ["s7"], "int64")], ["p"]).text
+    assert "held0" not in places
 
 
 def test_kernels_have_indices_of_32_bits_where_these_do() -> None:
@@ -259,7 +277,7 @@ def test_what_is_copied_into_a_tensor_takes_its_place() -> None:
     ]
     copied = _generate(nodes, ["filled"]).text
     assert (
-        copied.replace("_copy", "_mul").replace("made_filled", "made_twice")
+        copied.replace("_copy", "_mul").replace("_filled", "_twice")
         == _generate(nodes[1:2], ["twice"]).text
     )
 

@@ -103,6 +103,8 @@ MUTANTS = (
         ("last group left out", "k0 < whole0; k0", "k0 + 4 < whole0; k0"),
         ("one group too many", "k0 < whole0; k0", "k0 <= whole0; k0"),
         ("rows of groups not tested", " | d1 % 4", ""),
+        ("more held than is loaded", "Index>(4 * blockDim.x)", "Index>(5 * blockDim.x)"),
+        ("a group of what is held left out", "if (k0 < held)", "if (k0 + 4 < held)"),
         ("pointer of groups not tested", "address_of(in_x) % 16 | ", ""),
         ("uninitialized sum", "float s0 = 0.0f;", "float s0;"),
         ("added to what nobody cleared", "if (threadIdx.x == 0) {",
@@ -163,15 +165,19 @@ MUTANTS = (
     ),
     *_of(
         "pixel_shuffle",
-        ("rows of a block forgotten", "blockDim.y + threadIdx.y", "blockDim.y"),
-        ("end of a row left out", "first < (2*d3);", "first < (2*d3) / 32 * 32;"),
+        ("next row not begun at its first element", "i3 = 0;", "i3 = 1;"),
+        ("next row begun too late", "++i3 == (2*d3)", "++i3 == (2*d3) + 1"),
+        ("next row not counted", "++i2 == (2*d2)", "i2 == (2*d2)"),
+        ("elements behind the last tile left out", "Index i = tiles * 512", "Index i = tiles * 516"),
+        ("one tile too many", " / 512 : 0;", " / 512 + 1 : 0;"),
         ("plane of another row", "(i2 % (2))) * 2", "(i1 % (2))) * 2"),
-        ("row of the block before", "in_x[(((i0", "in_x[(((i0 * (row < down)"),
     ),
     *_of(
         "concat_pad",
         ("first of the second tensor from the first", "< d1);", "<= d1);"),
-        ("padding forgotten", "v0[turn] ? v5 : (-1.0f)", "v5"),
+        ("padding forgotten", "v0 ? v5 : (-1.0f)", "v5"),
+        ("row of the group's first element", "++i0;", ""),
+        ("groups not tested", "address_of(out0) % 16", "address_of(out0) % 4"),
     ),
     # Rows of which each thread holds a part.
     *_of(

@@ -1,5 +1,9 @@
 """What the forms of a kernel share: the node that it fills, its parameters, its launch."""
 
+import re
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+
 from warploom.synthesis.codegen import ctypes_of
 from warploom.synthesis.codegen.graph import Graph, Node
 from warploom.synthesis.codegen.groups import ONCE, once
@@ -8,6 +12,9 @@ from warploom.synthesis.codegen.parameters import TuningParameters
 from warploom.synthesis.codegen.scope import Index, MaterializeError, Scope
 from warploom.synthesis.codegen.text import Kernel, global_text, launch_text
 from warploom.synthesis.codegen.values import Reached, Values
+
+_WORD = re.compile(r"\b[A-Za-z_]\w*")
+_NOTHING: Mapping[str, str] = MappingProxyType({})
 
 
 class KernelDraft:
@@ -72,23 +79,23 @@ class KernelDraft:
         blocks: int = 1,
         *,
         narrows: bool = True,
+        more: Sequence[str] = (),
     ) -> str:
-        """Return the text of a kernel around its statements; the rest as `global_text` has it."""
+        """Return the text of a kernel around its statements.
+
+        `more` are parameters behind the others; the rest as `global_text` has it.
+        """
         outs = [
             f"{ctypes_of.stored(node.dtype)}* __restrict__ {self.pointer_to(node)}"
             for node in (self.root, *self.also)
         ]
-        arguments = self.arguments(values, outs)
+        arguments = [*self.arguments(values, outs), *more]
         return global_text(self.name, arguments, threads, lines, blocks, narrows=narrows)
 
     def streamed(self, values: Values, lines: list[str]) -> list[str]:
-        """Return statements that read no element twice, with what only they read as a stream."""
-        alone = {
-            values.pointer(node): node
-            for node in values.reads.values()
-            if self.graph.uses[node.name] == 1
-        }
-        made = once(lines, alone)
+        """Return statements of one loop, with what only they read as a stream."""
+        read = {values.pointer(node): node for node in values.reads.values()}
+        made = once(lines, read, self.graph.uses)
         if made != lines:
             self.helpers |= ONCE
         return made
@@ -107,9 +114,20 @@ class KernelDraft:
         return [*read, *outs, *(s.name for s in self.graph.symbols)]
 
     def done(
-        self, form: str, text: str, values: Values, count: str, blocks: str, threads: int | str
-    ) -> Kernel:
-        """Return the kernel with its launch."""
-        given = self.given(values, [self.targets[node.name] for node in (self.root, *self.also)])
+        self, form: str, text: str, values: Values, count: str, blocks: str, threads: int | str,
+        more: Mapping[str, str] = _NOTHING,
+    ) -> Kernel:  # fmt: skip
+        """Return the kernel with its launch.
+
+        `more` is what the host finds out for parameters behind the others, in the kernel's words.
+        """
+        target = {self.pointer_to(node): self.targets[node.name] for node in (self.root, *self.also)}
+        found: list[str] = []
+        given = self.given(values, list(target.values()))
+        for name, expression in more.items():
+            given.append(f"{name}_{self.root.name}")
+            there = _WORD.sub(lambda word: target.get(word[0], word[0]), expression)
+            found.append(f"const long long {given[-1]} = {there};")
         launch = f"if ({count} > 0) {launch_text(self.name, blocks, threads, given, text)}"
+        launch = "\n  ".join([*found, launch])
         return Kernel(form, self.root.name, text, launch, self.helpers, frozenset(values.reads))

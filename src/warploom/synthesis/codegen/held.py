@@ -1,13 +1,14 @@
-"""Rows that are read again: each thread holds its groups of a row in registers.
+"""Rows that threads hold: each loads its groups of a row into registers before it uses one.
 
-The loops of such a row go along what is held first, and then along what is beyond it, which is read
-again. On an H200 a softmax of rows of 6,208 numbers takes 0.8 of the time.
+The loops of such a row go along what is held first, and then along what is beyond it. What is read
+again need not be loaded again then: on an H200 a softmax of rows of 6,208 numbers takes 0.8 of the
+time. And where a row is read once, all of it is under way at once: sums take 0.95 of the time.
 """
 
 import re
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from warploom.synthesis.codegen import ctypes_of
@@ -49,6 +50,7 @@ class Held:
     places: tuple[tuple[str, str], ...]
     width: int
     turns: int
+    once: bool = False
 
     def name(self, place: str) -> str:
         """Return the name of the array that holds groups of a place; none: they are not held."""
@@ -83,8 +85,9 @@ class Held:
             arrays.append(f"Group<{kind}> {name}[{self.turns}];")
             loads.append(f"{name}[turn] = group_at<{kind}>({place});")
         groups = f"wide ? {bracketed(self.extent)} / {self.width} : 0"
+        why = "All loads are under way at once" if self.once else "What is read again is held"
         return [
-            "// What is read again is held: the first groups of each thread. How many is a bound:",
+            f"// {why}: the first groups of each thread. How many is a bound:",
             "// rows of which not all is held are tried too, where none is so long.",
             f"const Index groups = {groups};",
             f"const Index held = min(groups, static_cast<Index>({self.turns} * blockDim.x)) * "
@@ -98,6 +101,7 @@ class RowReads:
     """What the loops of a row load: places with their types, and how many loops load each."""
 
     counts: Counter[tuple[str, str, str]] = field(default_factory=Counter[tuple[str, str, str]])
+    loops: int = 0
 
     def note(self, loops: Iterable[HasPlaces | None]) -> None:
         """Note what a loop loads, which several reductions may share."""
@@ -106,6 +110,7 @@ class RowReads:
             for loop in loops if loop is not None for name in loop.places
         }  # fmt: skip
         self.counts.update(sorted(found))
+        self.loops += 1
 
     def held(self, width: int, most_bytes: int, made: int) -> Held | None:
         """Return what a thread holds: groups of `width` of what several loops load, if any.
@@ -122,11 +127,27 @@ class RowReads:
         each = sum(width * ctypes_of.BYTES[dtype] for _, _, dtype in alike)
         if any(ctypes_of.BYTES[dtype] > made for _, _, dtype in alike):
             most_bytes //= 2
-        turns = most_bytes // each if each else 0
-        if turns < 2:
+        return _held(alike, width, most_bytes // each if each else 0)
+
+    def held_once(self, width: int, most_bytes: int) -> Held | None:
+        """Return what a thread holds of a row that one loop reads, if that is a single place.
+
+        A product of a matrix and a vector, of which only one can be held, takes 1.08 of the time.
+        """
+        keys = [key for key in self.counts if all(map(_OF_ROW.match, _WORDS.findall(key[1])))]
+        if len(self.counts) != 1 or not keys:
             return None
-        turns = 1 << (turns.bit_length() - 1)
-        return Held(alike[0][0], tuple((place, dtype) for _, place, dtype in alike), width, turns)
+        each = width * ctypes_of.BYTES[keys[0][2]]
+        held = _held(keys, width, most_bytes // each)
+        return held and replace(held, once=True)
+
+
+def _held(keys: list[tuple[str, str, str]], width: int, turns: int) -> Held | None:
+    """Return what is held of places, which are of one extent, in so many turns at most."""
+    if turns < 2:
+        return None
+    places = tuple((place, dtype) for _, place, dtype in keys)
+    return Held(keys[0][0], places, width, 1 << (turns.bit_length() - 1))
 
 
 def bracketed(text: str) -> str:

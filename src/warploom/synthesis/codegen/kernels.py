@@ -34,6 +34,8 @@ _ROWS = ["for (Index row = blockIdx.x; row < rows; row += gridDim.x) {"]
 _EACH = 2  # groups of a row for each thread of its block, before that has as many as it may
 _STREAMED = 2  # times as many threads have sums of rows that are streamed
 _MOST_ROW_THREADS = 512
+_MOST_THREADS = 1024
+_OF_PLACES = ("argmax", "argmin")  # rows that are held take 1.2 of their time
 """Of a block, for rows that are few or read again."""
 
 
@@ -121,6 +123,8 @@ class KernelMaker(KernelDraft):
             return self._row_kernel(found, widest, None, None)[0]
         made = min(ctypes_of.BYTES[node.dtype] for node in (self.root, *self.also))
         held = read.held(width, self.tuning.held_bytes, made)
+        if read.loops == 1 and not any(node.op in _OF_PLACES for node, _ in found.reductions):
+            held = read.held_once(width, self.tuning.once_bytes)
         return self._row_kernel(found, widest, Wide(width), held)[0]
 
     def _is_column(self, node: Node) -> bool:
@@ -166,6 +170,8 @@ class KernelMaker(KernelDraft):
         if writer.held is not None and writer.holds:
             row = [*writer.held.lines(), *row]
             most = writer.held.threads
+            if writer.held.once:
+                limit, row = _MOST_THREADS, self.streamed(values, row)
         elif len(writer.shared) + bool(inner) > 1:
             again = _read_again(writer, values)
         elif width > 1:

@@ -17,17 +17,18 @@ class TuningParameters:
 
     Neighbors of `vector_bytes` are moved as one, and a thread has `turns` such groups of each
     tensor under way. A block has `element_threads` for elements, `row_threads` at most for each of
-    many rows that are reduced and read once (sums have twice as many), and `threads` else (scans,
+    many rows that are reduced and not held (sums have twice as many), and `threads` else (scans,
     columns, whole tensors). Of a row that is read again, each thread holds `held_bytes` in
-    registers. A block of a matrix product makes `tile_m` x `tile_n`, in steps of `tile_k`, each
-    thread `thread_m` x `thread_n` of it. The defaults are those that were fastest on an H200
-    (docs/synthesize.md).
+    registers, and `once_bytes` of one that is read once. A block of a matrix product makes
+    `tile_m` x `tile_n`, in steps of `tile_k`, each thread `thread_m` x `thread_n` of it. The
+    defaults are those that were fastest on an H200 (docs/synthesize.md).
     """
 
     threads: int = 256
     element_threads: int = 128
     row_threads: int = 128
     held_bytes: int = 128
+    once_bytes: int = 64
     vector_bytes: int = 16
     turns: int = 2
     tile_m: int = 64
@@ -45,8 +46,10 @@ class TuningParameters:
             raise BadInputError(f"vector_bytes must be 1, 2, 4, 8 or 16, got {self.vector_bytes}")
         if not 1 <= self.turns <= _MOST_TURNS:
             raise BadInputError(f"turns must be 1 to {_MOST_TURNS}, got {self.turns}")
-        if not 0 <= self.held_bytes <= _MOST_HELD:
-            raise BadInputError(f"held_bytes must be 0 to {_MOST_HELD}, got {self.held_bytes}")
+        for name in ("held_bytes", "once_bytes"):
+            if not 0 <= getattr(self, name) <= _MOST_HELD:
+                got = getattr(self, name)
+                raise BadInputError(f"{name} must be 0 to {_MOST_HELD}, got {got}")
         if self.tile_m % self.thread_m or self.tile_n % self.thread_n:
             raise BadInputError("a thread's part must divide the tile")
         if not _WARP <= self.gemm_threads <= _MOST_THREADS:

@@ -131,6 +131,7 @@ class RowWriter:
         self.read = RowReads()
         self.first = "threadIdx.x"
         self.step = "blockDim.x"
+        self.under_way = draft.tuning.turns
         self.rows = rows
         self.scope = Scope(rows)
         self.values: Values | None = None
@@ -223,7 +224,7 @@ class RowWriter:
         self.read.note(part[1] for part in parts)
         width, end = self.wide.width, f"whole{number}"
         step = f"{self.step} * {width}"
-        begin, first = [f"#pragma unroll {self.draft.tuning.turns}"], f"{self.first} * {width}"
+        begin, first = [f"#pragma unroll {self.under_way}"], f"{self.first} * {width}"
         if self.held is not None and self.held.extent == extent:
             self.holds = True
             begin = self.held.loop(name, self._whole(parts, self.held))

@@ -11,6 +11,7 @@ from warploom.synthesis.codegen.text import Kernel, global_text, indented
 from warploom.synthesis.codegen.values import Values
 
 _MOST_PARTS = 1024
+_UNDER_WAY = 8  # groups of each thread
 
 
 class WholeWriter:
@@ -39,7 +40,7 @@ class WholeWriter:
         """Return the kernel of the parts, what it reads, and how many elements there are."""
         draft = self.draft
         writer = RowWriter(draft, frozenset(), wide)
-        writer.first, writer.step = "own", "everyone"
+        writer.first, writer.step, writer.under_way = "own", "everyone", _UNDER_WAY
         values = draft.values(writer.reached)
         writer.values = values
         result = writer.reached(self.node, self.index, writer.scope, "")

@@ -12,7 +12,7 @@ _CHOICES: dict[str, dict[str, tuple[int, ...]]] = {
     "scan": {"threads": (128, 256, 512)},
     "columns": {"threads": (128, 256, 512), "vector_bytes": (4, 8, 16), "turns": (1, 2, 4)},
     "rows": {"row_threads": (64, 128, 256, 512), "held_bytes": (0, 64, 128),
-             "vector_bytes": (4, 8, 16), "turns": (1, 2, 4)},
+             "once_bytes": (0, 32, 64), "vector_bytes": (4, 8, 16), "turns": (1, 2, 4)},
     "product": {"tile_k": (8, 16, 32), "tile_m": (32, 64, 128), "tile_n": (32, 64)},
 }  # fmt: skip
 
