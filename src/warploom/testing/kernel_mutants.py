@@ -168,7 +168,7 @@ MUTANTS = (
         ("next row not begun at its first element", "i3 = 0;", "i3 = 1;"),
         ("next row begun too late", "++i3 == (2*d3)", "++i3 == (2*d3) + 1"),
         ("next row not counted", "++i2 == (2*d2)", "i2 == (2*d2)"),
-        ("elements behind the last tile left out", "Index i = tiles * 512", "Index i = tiles * 516"),
+        ("elements behind the tiles left out", "Index i = tiles * 512", "Index i = tiles * 516"),
         ("one tile too many", " / 512 : 0;", " / 512 + 1 : 0;"),
         ("plane of another row", "(i2 % (2))) * 2", "(i1 % (2))) * 2"),
     ),

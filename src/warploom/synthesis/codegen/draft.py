@@ -121,7 +121,8 @@ class KernelDraft:
 
         `more` is what the host finds out for parameters behind the others, in the kernel's words.
         """
-        target = {self.pointer_to(node): self.targets[node.name] for node in (self.root, *self.also)}
+        nodes = (self.root, *self.also)
+        target = {self.pointer_to(node): self.targets[node.name] for node in nodes}
         found: list[str] = []
         given = self.given(values, list(target.values()))
         for name, expression in more.items():
