@@ -115,6 +115,29 @@ def test_what_lies_beside_what_is_not_loaded_as_one_is_stored_as_one() -> None:
     assert "store_group" not in alone
 
 
+def test_a_test_that_could_never_hold_is_not_made() -> None:
+    head = _node("head", "slice", [_of("x"), 0, 1], ["(s7 - 1)"])
+    rolled = _node("r", "cat", [[_of("head"), _of("x")], 0], ["(2*s7 - 1)"])
+    text = generate(graph_from(_trace([head, rolled], ["r"], ("s7",)))).text
+    assert "group_at<float" not in text  # neither d0 - 1 and d0, nor what they make
+    assert "store_group(out" in text
+
+
+def test_only_what_a_pad_adds_is_tested() -> None:
+    cut = _node("p", "constant_pad_nd", [_of("x"), [-1, 2, 0, 0], 7.0], ["s7", "(s9 + 1)"])
+    text = _generate([cut], ["p"]).text
+    assert ">= 0" not in text
+    assert "< d1" in text and "i0 < " not in text
+    only = _node("p", "constant_pad_nd", [_of("x"), [-1, 0], 7.0], ["s7", "(s9 - 1)"])
+    kernel = _generate([only], ["p"]).text.split("__global__ void")[1].split("\n}\n")[0]
+    assert "in_x[" in kernel and "?" not in kernel
+
+
+def test_kernels_of_nothing_are_launched_too() -> None:
+    nodes = [_node("b", "mul", [_of("x"), 2.0], ["s7", "s9"])]
+    assert "> 0)" not in _generate(nodes, ["b"]).text  # some references take no size of zero
+
+
 def test_what_is_loaded_comes_before_what_is_computed() -> None:
     nodes = [
         _node("q", "exp", [_of("x")], ["s7", "s9"]),

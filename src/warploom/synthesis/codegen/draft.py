@@ -129,6 +129,8 @@ class KernelDraft:
             given.append(f"{name}_{self.root.name}")
             there = _WORD.sub(lambda word: target.get(word[0], word[0]), expression)
             found.append(f"const long long {given[-1]} = {there};")
-        launch = f"if ({count} > 0) {launch_text(self.name, blocks, threads, given, text)}"
+        launch = launch_text(self.name, blocks, threads, given, text)
+        if not blocks.startswith("blocks_for("):  # that is one at least, and its loops end at once
+            launch = f"if ({count} > 0) {launch}"
         launch = "\n  ".join([*found, launch])
         return Kernel(form, self.root.name, text, launch, self.helpers, frozenset(values.reads))

@@ -5,6 +5,7 @@ A loop over groups computes `width` neighbors at a time; where a pointer or a ro
 alignment that this needs (`wide` is false), the loop over single elements beside it does all.
 """
 
+import itertools
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -20,6 +21,7 @@ from warploom.synthesis.codegen.scope import (
     product,
     variables,
 )
+from warploom.synthesis.sizes import size_value
 
 _GROUP = """// Neighbors that are moved as one.
 template <typename T, int N>
@@ -62,6 +64,10 @@ HELPERS = {
 }  # fmt: skip
 """What kernels with groups need, by name."""
 _VALUE = re.compile(r"\bv\d")
+_SYMBOL = re.compile(r"\bd\d+\b")
+_PLAIN = {"larger_of": "max", "smaller_of": "min"}
+_C_CALL = re.compile(r"\b(?:larger_of|smaller_of)\b")
+_MOST_TRIED = 4096
 _HELD = re.compile(r"\s*held\d+\[")
 ONCE = {"group_once": _GROUP_ONCE}
 """What those need beside it that read a tensor once."""
@@ -105,9 +111,14 @@ class Wide:
         self.pointers[pointer] = self.width * ctypes_of.BYTES[dtype]
 
     def can_be_multiple(self, size: str) -> bool:
-        """Whether a size may be a multiple of the width; where it varies, that is tested."""
+        """Whether a size may be a multiple of the width; where it varies, that is tested.
+
+        It is none where others must be multiples too that it never is one together with.
+        """
         if size.isdigit():
             return int(size) % self.width == 0
+        if size not in self.multiples and not _can_be([*self.multiples, size], self.width):
+            return False
         self.multiples[size] = None
         return True
 
@@ -126,6 +137,19 @@ class Wide:
     def test(self) -> str:
         """The statement that finds out whether it `fits`."""
         return f"const bool wide = {self.fits};"
+
+
+def _can_be(sizes: Sequence[str], width: int) -> bool:
+    """Whether sizes (C expressions) can be multiples of the width together, for some symbols."""
+    plain = [one for one in sizes if "static_cast" not in one]  # sizes by real numbers may be any
+    texts = [_C_CALL.sub(lambda call: _PLAIN[call[0]], one.replace("/", "//")) for one in plain]
+    names = sorted(set(_SYMBOL.findall(" ".join(texts))))
+    near = range(4 * width * width, 4 * width * width + width)
+    for values in itertools.islice(itertools.product(near, repeat=len(names)), _MOST_TRIED):
+        symbols = dict(zip(names, values, strict=True))
+        if all(size_value(text, symbols) % width == 0 for text in texts):
+            return True
+    return False
 
 
 def _factors(sizes: Iterable[str]) -> list[str]:

@@ -159,13 +159,23 @@ def _pad(values: Values, node: Node, index: Index, scope: Scope, guard: str) -> 
     tests: list[tuple[str, str, str]] = []
     for pair in range(len(pads) // 2):
         dim = rank - 1 - pair
-        before = _size_text(pads[2 * pair])
+        before, after = (_size_text(pads[2 * pair + side]) for side in (0, 1))
         inner[dim] = index[dim] if before == "0" else f"({index[dim]} - ({before}))"
-        tests += [(inner[dim], ">=", "0"), (inner[dim], "<", c_size(source.sizes[dim]))]
+        if _adds(before):
+            tests.append((inner[dim], ">=", "0"))
+        if _adds(after):
+            tests.append((inner[dim], "<", c_size(source.sizes[dim])))
+    if not tests:
+        return values.value(source, tuple(inner), scope, guard)
     inside = values.inside(tests, scope, guard)
     value = values.value(source, tuple(inner), scope, inside)
     other = values.number(fill, node.dtype, node)
     return scope.define(ctypes_of.computed(node.dtype), f"{inside} ? {value} : {other}")
+
+
+def _adds(pad: str) -> bool:
+    """Whether so many elements are added, not cut off; what varies may be."""
+    return not re.fullmatch(r"0|-\d+", pad)
 
 
 def _embedding(values: Values, node: Node, index: Index, scope: Scope, guard: str) -> str:

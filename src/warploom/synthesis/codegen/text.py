@@ -58,7 +58,7 @@ def launch_text(name: str, blocks: str, threads: int | str, given: list[str], te
     words = f"<<<{blocks}, {threads}, 0, stream>>>({', '.join(given)});"
     if not text.startswith(_TEMPLATE):
         return f"{name}{words}"
-    return f"{{\n    if ({NARROW}) {name}<int>{words}\n    else {name}<long long>{words}\n  }}"
+    return f"if ({NARROW}) {name}<int>{words}\n  else {name}<long long>{words}"
 
 
 def narrow_lines(counts: Iterable[str]) -> list[str]:
