@@ -61,6 +61,44 @@ def test_the_package_computes_as_its_reference_on_the_cpu(run: Path, tmp_path: P
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+@pytest.mark.parametrize(("epsilon", "code"), [("1e-06f", 0), ("1e-03f", 1)])
+def test_a_kernel_of_ones_own_is_judged(run: Path, tmp_path: Path, epsilon: str, code: int) -> None:
+    kernel = tmp_path / "mine.cu"
+    kernel.write_text((run / "kernel.cu").read_text().replace("1e-06f", epsilon))
+    arguments = ("synthesize", "--prompt", "fused RMSNorm", "--reference", _EXAMPLE,
+                 "--kernel", kernel, "--out", tmp_path / "out", "--no-nvcc")  # fmt: skip
+    assert _warploom(*arguments) == code
+    report = json.loads((tmp_path / "out" / "report.json").read_text())
+    assert report["verified"] == (code == 0)
+    assert [stage["stage"] for stage in report["stages"]][:2] == ["interview", "correctness"]
+    kernel.write_text(kernel.read_text() + "// another\n")
+    assert _warploom(*arguments, "--resume") == 2, "the run was of another kernel"
+
+
+def test_what_is_no_kernel_is_not_judged(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments = ("synthesize", "--prompt", "x", "--reference", _EXAMPLE, "--out", tmp_path / "out")
+    assert _warploom(*arguments, "--kernel", _EXAMPLE) == 2
+    assert "must define warploom_forward" in capsys.readouterr().err
+    assert _warploom(*arguments, "--kernel", tmp_path / "none.cu") == 2
+    assert "none.cu: cannot be read" in capsys.readouterr().err
+    assert _warploom(*arguments, "--proposer", "given") == 2
+    assert "--kernel FILE" in capsys.readouterr().err
+
+
+def test_a_file_without_a_reference_is_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "twice.py").write_text("def reference(x):\n    return x * 2\n")
+    (tmp_path / "helper.py").write_text("def forward(x):\n    return x * 2\n")
+    code = _warploom("eval", "--suite", tmp_path, "--out", tmp_path / "out", "--no-nvcc")
+    told = capsys.readouterr()
+    assert "helper.py: no reference or class Model in it, left out" in told.err
+    assert "example_inputs" in told.out + told.err
+    assert code != 0
+
+
 def test_a_kernel_that_was_edited_is_not_exported(run: Path, tmp_path: Path) -> None:
     import shutil
 

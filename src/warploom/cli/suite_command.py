@@ -10,7 +10,7 @@ from warploom.core.errors import BadInputError
 from warploom.core.records import Json
 from warploom.synthesis.config import SynthesisConfig
 from warploom.synthesis.reference.client import require_torch
-from warploom.synthesis.suite import TaskOutcome, find_suite, run_suite, table_text
+from warploom.synthesis.suite import TaskOutcome, files_left_out, find_suite, run_suite, table_text
 
 _ARCHITECTURES = ("sm_80", "sm_90", "sm_100")
 
@@ -34,6 +34,8 @@ def run_suite_command(choices: SuiteChoices, *, nvcc: bool, jobs: int | None, as
     require_torch()
     suite = choices.suite or ""
     tasks = find_suite(suite, choices.only or [], choices.limit)
+    for file in files_left_out(suite):
+        say(f"{file}: no reference or class Model in it, left out")
     warn_without_sandbox()
     if not as_json:
         tell_of_first_build()

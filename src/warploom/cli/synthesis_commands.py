@@ -27,6 +27,7 @@ def synthesize(
     folder: synthesize_parameters.Out,
     prompt: synthesize_parameters.Prompt = None,
     prompt_file: synthesize_parameters.PromptFile = None,
+    kernel: synthesize_parameters.Kernel = None,
     target: synthesize_parameters.KernelTarget = "sm_90",
     ranks: synthesize_parameters.Ranks = 1,
     tune: synthesize_parameters.Tune = 4,
@@ -56,7 +57,7 @@ def synthesize(
     config = config_of(
         proposer, models or [], max_cost, max_requests, price, tune=tune, seed=seed, nvcc=nvcc,
         jobs=jobs, unsafe=unsafe, backend=backend, resume=resume, ranks=ranks,
-        stage_models=stage_models or [], retries=retries or [],
+        stage_models=stage_models or [], retries=retries or [], kernel=kernel,
     )  # fmt: skip
     return run_synthesize(
         prompt_of(prompt, prompt_file), reference, target, config, folder, as_json=as_json

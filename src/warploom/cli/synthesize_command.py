@@ -44,7 +44,7 @@ def config_of(
     proposer: str, models: Sequence[str], dollars: float | None, requests: int | None,
     price: str | None, *, tune: int, seed: int | None, nvcc: bool, jobs: int | None,
     unsafe: bool, backend: str = "emulator", resume: bool = False, ranks: int = 1,
-    stage_models: Sequence[str] = (), retries: Sequence[str] = (),
+    stage_models: Sequence[str] = (), retries: Sequence[str] = (), kernel: Path | None = None,
 ) -> SynthesisConfig:  # fmt: skip
     """Return the configuration that the options ask for.
 
@@ -58,11 +58,13 @@ def config_of(
     models = models or groups.get("codegen", [])
     everyone = [*models, *(name for names in groups.values() for name in names)]
     prices = {} if price is None else dict.fromkeys(everyone, parse_price(price))
+    if kernel is not None and proposer == "rules":
+        proposer = "given"
     return SynthesisConfig(
         proposer=proposer, tune=tune, seed=seed, nvcc=nvcc, jobs=jobs, unsafe=unsafe,
         backend=backend, resume=resume, ranks=ranks, retries=Retries(**counts),
         stage_models={stage: tuple(names) for stage, names in groups.items()},
-        models=tuple(models), budget=Budget(dollars, None, requests, None),
+        kernel=kernel, models=tuple(models), budget=Budget(dollars, None, requests, None),
         settings=LLMSettings(prices=prices),
     )  # fmt: skip
 

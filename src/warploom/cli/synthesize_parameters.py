@@ -18,11 +18,23 @@ Out = Annotated[
     typer.Option("--out", metavar="DIR", help="The folder for the result.", show_default=False),
 ]
 Prompt = Annotated[
-    str | None, typer.Option("--prompt", metavar="TEXT", help="What is wanted, in words.")
-]
+    str | None,
+    typer.Option(
+        "--prompt", metavar="TEXT",
+        help="What is wanted, in words; this or --prompt-file must be given.",
+    ),
+]  # fmt: skip
 PromptFile = Annotated[
     Path | None, typer.Option("--prompt-file", metavar="FILE", help="The same, from a file.")
 ]
+Kernel = Annotated[
+    Path | None,
+    typer.Option(
+        "--kernel", metavar="FILE",
+        help="A kernel of yours that is judged, instead of one that is written: CUDA with "
+        "warploom_forward.",
+    ),
+]  # fmt: skip
 Ranks = Annotated[
     int,
     typer.Option(

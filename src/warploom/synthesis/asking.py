@@ -4,16 +4,19 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from warploom.core.errors import BadInputError, SourceError, UnsupportedError
+from warploom.core.ids import digest
 from warploom.synthesis.config import SynthesisConfig
+from warploom.synthesis.correctness.frame import without_includes
 from warploom.synthesis.records import TARGETS
 
+_ENTRY = "warploom_forward"
 _WITHOUT_LSA = ("sm_120",)
 """Architectures whose GPUs have no NVLink."""
 
 
 @dataclass(frozen=True)
 class Request:
-    """What is to be synthesized, and where it goes."""
+    """What is to be synthesized, and where it goes; `kernel` is the text of one that is given."""
 
     prompt: str
     reference: Path
@@ -21,6 +24,13 @@ class Request:
     target: str
     folder: Path
     config: SynthesisConfig
+    kernel: str = ""
+
+    @property
+    def proposer(self) -> str:
+        """Who writes kernels; of one that is given, which."""
+        given = self.config.proposer == "given"
+        return f"given {digest([self.kernel])}" if given else self.config.proposer
 
 
 def request_of(
@@ -30,6 +40,7 @@ def request_of(
 
     Raises:
         BadInputError: the target is unknown, or the reference no file.
+        SourceError: the kernel that is given is no text with an entry point.
         UnsupportedError: something is asked for several ranks that is there for one only.
     """
     if target not in TARGETS:
@@ -47,7 +58,24 @@ def request_of(
         raise SourceError("a reference must be a file of Python, but this is a folder", file=path)
     if not Path(path).is_file():
         raise SourceError("no such file", file=path)
-    return Request(prompt, Path(path).resolve(), name, target, folder, config)
+    kernel = _kernel_of(config.kernel)
+    return Request(prompt, Path(path).resolve(), name, target, folder, config, kernel)
+
+
+def _kernel_of(file: Path | None) -> str:
+    """Return the text of a kernel that is given, without the includes that are there anyway."""
+    if file is None:
+        return ""
+    try:
+        text = file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise SourceError(f"cannot be read: {error}", file=str(file)) from None
+    if _ENTRY not in text:
+        raise SourceError(
+            f"a kernel must define {_ENTRY}, but this file does not", file=str(file),
+            hint="docs/synthesize.md, What a kernel file is",
+        )  # fmt: skip
+    return without_includes(text)
 
 
 def _check_ranks(target: str, config: SynthesisConfig) -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from warploom.core.errors import BadInputError
 from warploom.llm import Budget, LLMSettings
@@ -12,8 +13,8 @@ BACKENDS = ("emulator", "cuda")
 """Where kernels are judged and timed: `cuda` is a GPU as well as the emulator."""
 STAGES = ("codegen", "correctness", "performance")
 """The stages that ask models."""
-PROPOSERS = ("rules", "llm")
-"""Who writes kernels."""
+PROPOSERS = ("rules", "llm", "given")
+"""Who writes kernels; `given` is a file of the user's."""
 MOST_RANKS = 8
 """The most processes that a kernel is made for: the GPUs of one machine."""
 
@@ -42,7 +43,8 @@ class SynthesisConfig:
     candidate. `models` are asked by the proposer llm,
     a stronger one later; `unsafe` runs their kernels where there is no sandbox. `resume`
     goes on with the run that the folder holds. `stage_models` are asked in a stage instead.
-    `ranks` call the kernel together, each on a GPU of its own.
+    `ranks` call the kernel together, each on a GPU of its own. `kernel` is the file that the
+    proposer `given` brings.
     """
 
     proposer: str = "rules"
@@ -64,8 +66,11 @@ class SynthesisConfig:
     stage_models: Mapping[str, tuple[str | Transport, ...]] = field(
         default_factory=dict[str, tuple[str | Transport, ...]]
     )
+    kernel: Path | None = None
 
     def __post_init__(self) -> None:
+        if (self.kernel is None) == (self.proposer == "given"):
+            raise BadInputError("a kernel is given by --kernel FILE, without --proposer")
         if self.proposer == "llm" and not self.models:
             raise BadInputError("--proposer llm needs a model", hint="--model anthropic:NAME")
         wrong = [name for name in self.stage_models if name not in STAGES]

@@ -23,7 +23,7 @@ from warploom.synthesis.gpu_bench import GpuBench
 from warploom.synthesis.interview import Interview, interview
 from warploom.synthesis.models import ModelWriter
 from warploom.synthesis.performance.measured import require_gpu
-from warploom.synthesis.proposers import ModelProposer, Proposer, RulesProposer
+from warploom.synthesis.proposers import GivenProposer, ModelProposer, Proposer, RulesProposer
 from warploom.synthesis.records import Stage, StageTrace
 from warploom.synthesis.reference.client import ReferenceProcess
 from warploom.synthesis.result import SynthesisResult, report_text
@@ -91,7 +91,7 @@ class Orchestrator:
         assert seed is not None
         facts = facts_of(
             self.result.run, seed, request.prompt, request.reference, request.target,
-            request.config.proposer, request.config.ranks,
+            request.proposer, request.config.ranks,
         )  # fmt: skip
         known = begin(request.folder, facts, resume=request.config.resume)
         self.seed = known["seed"]
@@ -108,6 +108,8 @@ class Orchestrator:
             if setup is not None:
                 bench = GpuBench(self, found, reference, secret, builds, setup)
             proposer: Proposer = RulesProposer(bench)
+            if self.request.kernel:
+                proposer = GivenProposer(bench, self.request.kernel)
             if self.request.config.proposer == "llm":
                 writer = ModelWriter(
                     found.spec, self.request.reference, self.request.config,

@@ -1,4 +1,4 @@
-"""Who writes candidates: the rules, or models. Both get the same acceptance."""
+"""Who writes candidates: the rules, models, or the user. All get the same acceptance."""
 
 from dataclasses import replace
 from typing import Protocol
@@ -79,6 +79,30 @@ class RulesProposer:
             best, time = _better(self._bench, best, time, candidate)
         _note(self._bench, begin, time, tried, 0.0)
         return best
+
+
+class GivenProposer:
+    """Has one kernel, which the user wrote."""
+
+    def __init__(self, bench: Bench, text: str) -> None:
+        self._bench = bench
+        self._text = text
+
+    def accepted(self) -> Candidate | None:
+        """Judge the kernel."""
+        run, begin = self._bench.run, now()
+        candidate = Candidate(self._text, "given")
+        run.tell("correctness: the kernel that was given")
+        report = self._bench.judge(candidate)
+        status = "passed" if report.passed else "failed"
+        run.trace(Stage.CORRECTNESS, status, begin, notes=(f"{report.cases} cases",))
+        return candidate if report.passed else None
+
+    def faster(self, first: Candidate) -> Candidate:
+        """Take its time; there is no other."""
+        begin = now()
+        _note(self._bench, begin, self._bench.time(first), 1, 0.0)
+        return first
 
 
 class ModelProposer:

@@ -73,18 +73,17 @@ def prepare_trial(
     cases: list[PreparedCase] = []
     skipped: list[str] = []
     for plan in plan_cases(spec, seed, text):
-        try:
-            cases += prepare_ranks(spec, plan, reference, folder)
-        except BadInputError as error:
-            if plan.check == "private-seeds":
-                raise
-            again = tied(spec, plan)
+        why = ""
+        for one in (plan, *tied(spec, plan)):
             try:
-                if again == plan:
+                cases += prepare_ranks(spec, one, reference, folder)
+                break
+            except BadInputError as error:
+                if plan.check == "private-seeds":
                     raise
-                cases += prepare_ranks(spec, again, reference, folder)
-            except BadInputError:
-                skipped.append(f"{plan.name}: {error.message}")
+                why = error.message
+        else:
+            skipped.append(f"{plan.name}: {why}")
     if sum(case.plan.check == "odd-sizes" for case in cases) == 0 and spec.symbols:
         raise BadInputError(
             f"the reference fails for other sizes than its example's: {skipped[0]}",

@@ -355,17 +355,24 @@ class _Planner:
             yield self._case("aliased", "aliasing", symbols, "normal", alias=alias)
 
 
-def tied(spec: KernelSpec, plan: CasePlan) -> CasePlan:
-    """Return a case for references that need equal sizes, or multiples.
+def tied(spec: KernelSpec, plan: CasePlan) -> Iterator[CasePlan]:
+    """Yield cases for references that need multiples, or equal sizes.
 
-    Sizes that are equal in the example are equal, and those that are divided are multiples.
+    Sizes that are divided are multiples; in the second one those are equal too that are equal in
+    the example: to the first of them, or to 0 or 1 where one is.
     """
-    first: dict[int, int] = {}
-    symbols: dict[str, int] = {}
+    whole = {s.name: -(-plan.symbols[s.name] // s.multiple) * s.multiple for s in spec.symbols}
+    alike: dict[int, list[int]] = {}
     for symbol in spec.symbols:
-        size = first.setdefault(symbol.example, plan.symbols[symbol.name])
-        symbols[symbol.name] = -(-size // symbol.multiple) * symbol.multiple
-    return replace(plan, symbols=symbols)
+        alike.setdefault(symbol.example, []).append(plan.symbols[symbol.name])
+    equal: dict[str, int] = {}
+    for symbol in spec.symbols:
+        sizes = alike[symbol.example]
+        size = next((least for least in (0, 1) if least in sizes), sizes[0])
+        equal[symbol.name] = -(-size // symbol.multiple) * symbol.multiple
+    for symbols in (whole, equal) if whole != equal else (whole,):
+        if symbols != plan.symbols:
+            yield replace(plan, symbols=symbols)
 
 
 def _check_of(kind: str) -> str:

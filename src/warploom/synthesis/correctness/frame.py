@@ -4,6 +4,7 @@ The candidate is the one mutable region of it. What is expected of a case is in 
 program can open, and not in its process.
 """
 
+import re
 import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,6 +12,9 @@ from dataclasses import dataclass
 from warploom.synthesis.correctness.frame_ranks import HEADER, STRUCT, WINDOW_GUARD, of_ranks
 
 HEADERS = ("cuda_runtime.h", "cuda_fp16.h", "cuda_bf16.h", "cuda_fp8.h", "math.h")
+_GIVEN = re.compile(
+    rf"^[ \t]*#[ \t]*include[ \t]*<(?:{'|'.join(HEADERS)}|cmath)>[ \t]*\n", re.MULTILINE
+)
 """The headers that a candidate finds included; it may include no others."""
 CASES_FILE = "cases.bin"
 EMPTY_BODY = """extern "C" int warploom_forward(void* const* inputs, void* const* outputs,
@@ -293,6 +297,11 @@ def includes_of(ranks: int) -> list[str]:
     """Return the lines before the region: as many for one rank as for several."""
     names = HEADERS if ranks == 1 else (*HEADERS[:-1], HEADER)
     return [*(f"#include <{name}>" for name in names), "" if ranks == 1 else STRUCT]
+
+
+def without_includes(text: str) -> str:
+    """Return a kernel's text without the includes that are there anyway."""
+    return _GIVEN.sub("", text)
 
 
 def first_line_of_body() -> int:

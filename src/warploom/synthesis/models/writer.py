@@ -9,7 +9,7 @@ from typing import Self
 from warploom.llm import LLMClient, LLMRequest
 from warploom.llm.transport import Transport
 from warploom.synthesis.config import SynthesisConfig
-from warploom.synthesis.correctness.frame import HEADERS
+from warploom.synthesis.correctness.frame import without_includes
 from warploom.synthesis.models.prompts import (
     ANSWER,
     SYSTEM,
@@ -21,8 +21,6 @@ from warploom.synthesis.records import CorrectnessReport, KernelSpec, Performanc
 from warploom.toolchain.sandbox import require_sandbox
 
 _BLOCK = re.compile(r"```(?:cuda|cpp|c\+\+|cu)?[ \t]*\n(.*?)^```[ \t]*$", re.DOTALL | re.MULTILINE)
-_GIVEN = re.compile(rf"^[ \t]*#[ \t]*include[ \t]*<(?:{'|'.join(HEADERS)}|cmath)>[ \t]*\n",
-                    re.MULTILINE)  # fmt: skip
 _SHARE = 2  # requests of a stage that a model gets before the next one is asked
 
 
@@ -94,4 +92,4 @@ def body_of(reply: str) -> str | None:
     blocks = _BLOCK.findall(reply)
     if not blocks:
         return None
-    return _GIVEN.sub("", max(blocks, key=len))
+    return without_includes(max(blocks, key=len))

@@ -26,17 +26,14 @@ def find_suite(
 ) -> tuple[SuiteTask, ...]:
     """Return the tasks of a suite: `internal`, `kernelbench:PATH` or the path of a folder.
 
+    Files that define no reference are left out (`files_left_out`).
+
     Raises:
         BadInputError: there is no such folder, it holds no reference, or `only` names none of it.
     """
-    deep = suite.startswith(_BENCH)
-    folder = INTERNAL if suite == "internal" else Path(suite.removeprefix(_BENCH))
-    if not folder.is_dir():
-        raise BadInputError(f"a suite must be internal, {_BENCH}PATH or a folder, got {suite!r}")
-    files = sorted(folder.rglob("*.py") if deep else folder.glob("*.py"))
-    tasks = [_task(file) for file in files if _is_reference(file)]
+    tasks = [_task(file) for file in _files_of(suite) if _is_reference(file)]
     if not tasks:
-        raise BadInputError("the folder must hold references, but has none", file=str(folder))
+        raise BadInputError("the folder must hold references, but has none", file=suite)
     unknown = [name for name in only if name not in {task.name for task in tasks}]
     if unknown:
         raise BadInputError(
@@ -45,6 +42,23 @@ def find_suite(
         )
     chosen = [task for task in tasks if not only or task.name in only]
     return tuple(chosen[:limit])
+
+
+def files_left_out(suite: str) -> tuple[Path, ...]:
+    """Return the Python files of a suite's folder that define no reference.
+
+    Raises:
+        BadInputError: there is no such folder.
+    """
+    return tuple(file for file in _files_of(suite) if not _is_reference(file))
+
+
+def _files_of(suite: str) -> list[Path]:
+    deep = suite.startswith(_BENCH)
+    folder = INTERNAL if suite == "internal" else Path(suite.removeprefix(_BENCH))
+    if not folder.is_dir():
+        raise BadInputError(f"a suite must be internal, {_BENCH}PATH or a folder, got {suite!r}")
+    return sorted(folder.rglob("*.py") if deep else folder.glob("*.py"))
 
 
 def _is_reference(file: Path) -> bool:
