@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from warploom.synthesis.correctness.cases import CasePlan, plan_cases
+from warploom.synthesis.correctness.cases import CasePlan, plan_cases, tied
 from warploom.synthesis.interview import interview
 from warploom.synthesis.records import KernelSpec
 from warploom.synthesis.reference.client import ReferenceProcess
@@ -38,6 +38,17 @@ def reference(x):
 
 def example_inputs(seed):
     return (torch.randn(7, 13, generator=torch.Generator().manual_seed(seed)),)
+"""
+
+_PARTS = """
+import torch
+
+def reference(x):
+    return torch.nn.functional.pixel_unshuffle(x, 3)
+
+def example_inputs(seed):
+    shape = (3, 3, 9 + 3 * (seed % 2), 12)
+    return (torch.randn(shape, generator=torch.Generator().manual_seed(seed)),)
 """
 
 
@@ -77,3 +88,16 @@ def test_few_products_at_a_time(tmp_path: Path, seed: int) -> None:
     plans = plan_cases(spec, seed)
     assert {plan.symbols["d0"] for plan in plans if plan.name.startswith("odd-")} <= {2, 3, 5}
     assert [plan.name for plan in plans if plan.symbols["d0"] > 500] == ["d0-long-normal"]
+
+
+def test_sizes_that_are_multiples_stay_even_and_zero(tmp_path: Path) -> None:
+    spec = _specified(tmp_path, _PARTS)
+    divided = [symbol.name for symbol in spec.symbols if symbol.multiple == 3]
+    assert len(divided) == 2
+    found = _by_name(spec)
+    for even in tied(spec, found["even"]):
+        assert all(even.symbols[name] % 12 == 0 for name in divided)
+    for odd in tied(spec, found["odd-normal"]):
+        assert all(odd.symbols[name] % 6 == 3 for name in divided)
+    for empty in tied(spec, found["d1-0"]):  # though d0 is as large in the example
+        assert empty.symbols["d1"] == 0

@@ -44,6 +44,7 @@ _ROWS = 517  # where each is a block of its own, or takes part in a whole tile o
 _ROWS_EVEN = 512
 _EVEN = (32, 64, 96, 128, 256)
 _MULTIPLES = (4, 8, 12, 16)
+_GROUP = 16  # the most neighbors that are moved as one
 _VAST = 65_536  # beyond what sixteen bits count
 _MOST_VAST = 10 * _VAST  # of all tensors of a case of a size that a kernel names
 _MOST_ELEMENTS = 60_000  # of all tensors of a case: the emulator looks at each access
@@ -361,7 +362,7 @@ def tied(spec: KernelSpec, plan: CasePlan) -> Iterator[CasePlan]:
     Sizes that are divided are multiples; in the second one those are equal too that are equal in
     the example: to the first of them, or to 0 or 1 where one is.
     """
-    whole = {s.name: -(-plan.symbols[s.name] // s.multiple) * s.multiple for s in spec.symbols}
+    whole = {s.name: _rounded_up(plan.symbols[s.name], s.multiple) for s in spec.symbols}
     alike: dict[int, list[int]] = {}
     for symbol in spec.symbols:
         alike.setdefault(symbol.example, []).append(plan.symbols[symbol.name])
@@ -369,10 +370,16 @@ def tied(spec: KernelSpec, plan: CasePlan) -> Iterator[CasePlan]:
     for symbol in spec.symbols:
         sizes = alike[symbol.example]
         size = next((least for least in (0, 1) if least in sizes), sizes[0])
-        equal[symbol.name] = -(-size // symbol.multiple) * symbol.multiple
+        equal[symbol.name] = _rounded_up(size, symbol.multiple)
     for symbols in (whole, equal) if whole != equal else (whole,):
         if symbols != plan.symbols:
             yield replace(plan, symbols=symbols)
+
+
+def _rounded_up(size: int, multiple: int) -> int:
+    """Return the next multiple; of a size that groups fit into, one that they fit into too."""
+    step = math.lcm(multiple, math.gcd(size, _GROUP)) if size else multiple
+    return -(-size // step) * step
 
 
 def _check_of(kind: str) -> str:
