@@ -33,6 +33,16 @@ def _as_candidate(generated: Generated) -> Candidate:
     return Candidate(generated.text, "rules", numbers, generated.forms)
 
 
+def _judged(bench: Bench, candidate: Candidate) -> Candidate | None:
+    """Return a candidate that passes acceptance, which nobody can mend; None where it fails."""
+    run, begin = bench.run, now()
+    run.tell("correctness")
+    report = bench.judge(candidate)
+    run.trace(Stage.CORRECTNESS, "passed" if report.passed else "failed", begin,
+              notes=(f"{report.cases} cases",))  # fmt: skip
+    return candidate if report.passed else None
+
+
 class RulesProposer:
     """Generates kernels, and searches over their parameters."""
 
@@ -54,13 +64,7 @@ class RulesProposer:
             run.trace(Stage.CODEGEN, "refused", begin)
             raise
         run.trace(Stage.CODEGEN, "done", begin, notes=self._first.forms)
-        begin = now()
-        candidate = _as_candidate(self._first)
-        run.tell("correctness")
-        report = self._bench.judge(candidate)
-        run.trace(Stage.CORRECTNESS, "passed" if report.passed else "failed", begin,
-                  notes=(f"{report.cases} cases",))  # fmt: skip
-        return candidate if report.passed else None
+        return _judged(self._bench, _as_candidate(self._first))
 
     def faster(self, first: Candidate) -> Candidate:
         """Try other parameters; a better time counts only for who passes acceptance again."""
@@ -90,13 +94,7 @@ class GivenProposer:
 
     def accepted(self) -> Candidate | None:
         """Judge the kernel."""
-        run, begin = self._bench.run, now()
-        candidate = Candidate(self._text, "given")
-        run.tell("correctness: the kernel that was given")
-        report = self._bench.judge(candidate)
-        status = "passed" if report.passed else "failed"
-        run.trace(Stage.CORRECTNESS, status, begin, notes=(f"{report.cases} cases",))
-        return candidate if report.passed else None
+        return _judged(self._bench, Candidate(self._text, "given"))
 
     def faster(self, first: Candidate) -> Candidate:
         """Take its time; there is no other."""

@@ -34,9 +34,10 @@ _ROWS = ["for (Index row = blockIdx.x; row < rows; row += gridDim.x) {"]
 _EACH = 2  # groups of a row for each thread of its block, before that has as many as it may
 _STREAMED = 2  # times as many threads have sums of rows that are streamed
 _MOST_ROW_THREADS = 512
-_MOST_THREADS = 1024
-_OF_PLACES = ("argmax", "argmin")  # rows that are held take 1.2 of their time
 """Of a block, for rows that are few or read again."""
+_MOST_THREADS = 1024
+"""Of a block, for rows that are read once."""
+_OF_PLACES = ("argmax", "argmin")  # rows that are held take 1.2 of their time
 
 
 @dataclass(slots=True)

@@ -38,7 +38,7 @@ def placed(device: str, inputs: Sequence[Any]) -> Generator[list[Any]]:
         yield list(inputs)
         return
     with torch.device(device):
-        yield [value.to(device) if is_tensor(value) else value for value in inputs]
+        yield _moved(inputs, device)
     torch.cuda.empty_cache()
 
 
@@ -60,7 +60,7 @@ class Timer:
             ReferenceFailedError: eager mode fails on the GPU.
         """
         dirt = torch.empty(flush, dtype=torch.uint8, device="cuda")
-        calls = [_on_gpu(call) for call in calls]
+        calls = [_moved(call, "cuda") for call in calls]
         found: list[dict[str, Any]] = []
         for mode in MODES:
             try:
@@ -107,8 +107,8 @@ class Timer:
         return False
 
 
-def _on_gpu(call: Sequence[Any]) -> list[Any]:
-    return [value.to("cuda") if is_tensor(value) else value for value in call]
+def _moved(call: Sequence[Any], device: str) -> list[Any]:
+    return [value.to(device) if is_tensor(value) else value for value in call]
 
 
 def _copies(call: Sequence[Any]) -> list[Any]:

@@ -33,7 +33,9 @@ def find_suite(
     """
     tasks = [_task(file) for file in _files_of(suite) if _is_reference(file)]
     if not tasks:
-        raise BadInputError("the folder must hold references, but has none", file=suite)
+        raise BadInputError(
+            "the folder must hold references, but has none", file=str(_folder_of(suite))
+        )
     unknown = [name for name in only if name not in {task.name for task in tasks}]
     if unknown:
         raise BadInputError(
@@ -54,11 +56,15 @@ def files_left_out(suite: str) -> tuple[Path, ...]:
 
 
 def _files_of(suite: str) -> list[Path]:
-    deep = suite.startswith(_BENCH)
-    folder = INTERNAL if suite == "internal" else Path(suite.removeprefix(_BENCH))
+    folder = _folder_of(suite)
     if not folder.is_dir():
         raise BadInputError(f"a suite must be internal, {_BENCH}PATH or a folder, got {suite!r}")
+    deep = suite.startswith(_BENCH)
     return sorted(folder.rglob("*.py") if deep else folder.glob("*.py"))
+
+
+def _folder_of(suite: str) -> Path:
+    return INTERNAL if suite == "internal" else Path(suite.removeprefix(_BENCH))
 
 
 def _is_reference(file: Path) -> bool:
