@@ -5,7 +5,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from warploom.synthesis.correctness.compare import Expected, compare, same_values, tolerance_for
+from warploom.synthesis.correctness.compare import (
+    Expected,
+    compare,
+    exactness_of,
+    same_values,
+    tolerance_for,
+)
 from warploom.synthesis.correctness.numbers import decode
 
 
@@ -50,6 +56,17 @@ def test_beyond_the_largest_number_of_the_type_is_infinity() -> None:
     assert not _passes([60000.0], _expected([1e6], "float16"))
 
 
+def test_where_a_type_ends_a_number_may_be_beyond_it_or_not() -> None:
+    inf = float("inf")
+    below, beyond = (_expected([v], "float16", reach=10.0) for v in (65500.0, 65540.0))
+    for end in (below, replace(beyond, eager=np.array([inf]))):
+        assert _passes([inf], end)
+        assert _passes([65504.0], end)
+        assert not _passes([-inf], end)
+        assert not _passes([65000.0], end)
+    assert not _passes([inf], _expected([65000.0], "float16", reach=10.0))
+
+
 def test_a_running_product_that_has_overflowed_stays_infinite() -> None:
     inf, close = float("inf"), [2.9e38, 1.0]
     products = replace(_expected(close), products=True)
@@ -75,7 +92,14 @@ def test_beyond_eight_bits_is_the_largest_number_or_what_pytorch_has(eager: floa
 def test_integers_are_equal_or_as_for_inputs_a_rounding_away() -> None:
     assert _passes([3, 4], _expected([3, 4], "int64"))
     assert not _passes([3, 5], _expected([3, 4], "int64"))
-    assert _passes([3, 5], _expected([3, 4], "int64", reach=1.0))
+    near = _expected([3, 4], "int64", reach=1.0)
+    assert _passes([3, 5], near)
+    exactly = tolerance_for(
+        "int64", "float32", "1", exactness_of(["round", "_to_copy"], (), "int64")
+    )
+    assert not compare(np.array([3, 5]).tobytes(), near, exactly).passed, "nothing was rounded"
+    assert compare(np.array([3, 4]).tobytes(), near, exactly).passed
+    assert not exactness_of(["div", "round", "_to_copy"], (), "int64")
 
 
 def test_too_few_elements_fail() -> None:

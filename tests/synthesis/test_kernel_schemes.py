@@ -27,7 +27,9 @@ _PLAYED = frozenset({
 _BOUNDED = frozenset({
     "twice-bound-by-an-enumerator", "twice-bound-by-a-function", "sums-bound-by-a-nested-size",
     "twice-bound-by-a-size-never-tried", "twice-bound-by-a-real-number",
-    "twice-wrong-beyond-a-real-bound", "twice-grid-of-constants",
+    "twice-wrong-beyond-a-real-bound", "twice-grid-of-constants", "twice-bound-by-a-broken-number",
+    "twice-bound-by-a-broken-number-below-zero", "twice-bound-by-a-share",
+    "twice-bound-by-what-is-left-of-a-number",
     "twice-nothing-done-beyond-a-bound", "twice-half-done-beyond-a-bound",
     "twice-shared-without-a-barrier-beyond-a-bound",
 })  # fmt: skip

@@ -1,5 +1,6 @@
 """Each way of a candidate's conditions is taken by a compared case, or ends in an open failure."""
 
+import struct
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -7,9 +8,13 @@ from pathlib import Path
 import pytest
 
 from warploom.emulator import WayTaken
-from warploom.synthesis.correctness.way_bounds import one_sided
+from warploom.synthesis.correctness.cases import CasePlan
+from warploom.synthesis.correctness.expectations import PreparedCase
+from warploom.synthesis.correctness.running import lay_out, with_other_values
+from warploom.synthesis.correctness.way_bounds import bounds_by_named, one_sided
 from warploom.synthesis.correctness.way_text import watch
 from warploom.synthesis.correctness.ways import UnwatchedError, unshown
+from warploom.synthesis.records import TensorArg
 from warploom.testing.kernel_schemes import TASKS
 from warploom.testing.kernel_tasks import PreparedTask
 
@@ -119,17 +124,46 @@ def test_the_value_that_never_decided_is_told() -> None:
     first, second = (one.number for one in conditions if one.bound)
 
     def told(*taken: WayTaken) -> list[tuple[int, str]]:
-        return [(one.number, side) for one, side in one_sided(conditions, taken, body)]
+        return [(one.number, side) for one, side in one_sided(conditions, taken)]
 
     assert told(_way(first, held=True, failed=False)) == [(first, "second")]
     assert told(_way(first, held=False, failed=True)) == [(first, "first")]
     assert not told(_way(first, held=True, failed=True))
     assert not told(_way(first, held=True, failed=False, constant=True))
-    never = WayTaken(
-        second, held=True, failed=False, constant=False, tight=False, other=9.9999996e-13
+    never = replace(_way(second, held=True, failed=False), other=9.9999996e-13, digest=7)
+    assert told(never) == [(second, "second")]
+    assert bounds_by_named([never], body) == {second: 7}, "it may hang on values, which are tried"
+    assert not bounds_by_named([replace(never, other=2e-12)], body)
+    assert not bounds_by_named([_way(first, held=True, failed=False)], body)
+
+
+def test_other_values_lie_where_the_values_were() -> None:
+    real, whole, index = (
+        TensorArg("x", ("3",), "float32"),
+        TensorArg("n", ("2",), "int64"),
+        TensorArg("i", ("2",), "int64", index_of="3"),
     )
-    assert not told(never), "values of all magnitudes are tried"
-    assert told(replace(never, other=2e-12)) == [(second, "second")]
+    counts, places = (5, 6), (0, 2)
+    inputs = (
+        struct.pack("<3f", 1.0, -2.0, 0.0),
+        struct.pack("<2q", *counts),
+        struct.pack("<2q", *places),
+    )
+    plan = CasePlan("odd", "odd-sizes", {}, "normal", 1, guarded=True, shifts=(1, 0))
+    case = PreparedCase(plan, (), inputs, ())
+    laid = lay_out(case, [one.dtype for one in (real, whole, index)], 1)
+    other = with_other_values(laid, (real, whole, index))
+    assert other.spans == laid.spans
+    held: list[bytes] = []
+    for was, now, (begin, end) in zip(
+        laid.image.inputs, other.image.inputs, laid.spans, strict=True
+    ):
+        assert (was.image[:begin], was.image[end:]) == (now.image[:begin], now.image[end:])
+        held.append(now.image[begin:end])
+    reals = struct.unpack("<3f", held[0])
+    assert reals == pytest.approx((0.0, 2.0, -1.0), rel=1e-6, abs=1e-30)
+    assert not {1.0, -2.0, 0.0} & set(reals), "each is another one"
+    assert [struct.unpack("<2q", data) for data in held[1:]] == [counts[::-1], places]
 
 
 _ZERO = """extern "C" int warploom_forward(void* const* inputs, void* const* outputs,

@@ -244,8 +244,8 @@ class WayTaken:
     that it could do nothing else. `tight`: a comparison of whole numbers, which differ from thread
     to thread, that was one step from turning out otherwise in every case of the run. A bound
     (`min`, `max`) `held` where its first value decided, and `failed` where the second did. Of real
-    numbers `other` is the nearest of those that did not decide: NaN where there is none, and where
-    those that did are whole, as sizes are, unless it is zero.
+    numbers `other` is the nearest of those that did not decide, NaN where there is none, and
+    `digest` tells those that did from others.
     """
 
     number: int
@@ -254,13 +254,16 @@ class WayTaken:
     constant: bool
     tight: bool
     other: float = math.nan
+    digest: int = 0
 
 
 def way_taken(words: str) -> WayTaken:
-    """Return what one entry of the report says: `number:held:failed:open:tight:other`."""
-    *counts, other = words.split(":")
+    """Return what one entry of the report says: `number:held:failed:open:tight:other:digest`."""
+    *counts, other, digest = words.split(":")
     number, held, failed, is_open, tight = map(int, counts)
-    return WayTaken(number, bool(held), bool(failed), not is_open, bool(tight), float(other))
+    return WayTaken(
+        number, bool(held), bool(failed), not is_open, bool(tight), float(other), int(digest)
+    )
 
 
 @dataclass(frozen=True, slots=True)

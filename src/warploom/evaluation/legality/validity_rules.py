@@ -3,7 +3,9 @@
 The emulator's headers stand in for CUDA's and NCCL's. They give the same types and overloads where
 programs use them rightly; what they refuse is another matter, and so is what g++ accepts and nvcc
 does not. A text that chooses its meaning by such an answer (SFINAE, `requires`, the operator
-`noexcept`) can be one program here and another one on a GPU, so untrusted text may not ask.
+`noexcept`) can be one program here and another one on a GPU, so untrusted text may not ask. What is
+a constant is such a question too: `warpSize` and many functions are one for the emulator's headers
+and none for CUDA's, which a template's signature can tell.
 """
 
 import re
@@ -20,6 +22,10 @@ _OPEN, _CLOSE = "([{", ")]}"
 _OPERANDS = frozenset({"sizeof", "alignof", "typeid", "__alignof__"})
 _TYPES = frozenset({"decltype", "typeof", "__typeof__", "__typeof", "typeof_unqual"})
 _CALLS = words("( { . -> + - / % == != <= >= <=> ! ~ | ^ && || ? = ++ -- <<")
+_DEVICE = words("warpSize threadIdx blockIdx blockDim gridDim")
+_NOT_CALLED = frozenset({*_OPERANDS, *_TYPES}) | words(
+    "void bool char short int long float double unsigned signed const auto noexcept alignas"
+)
 _BEFORE_BODY = frozenset({"const", "volatile", "noexcept", "override", "final", "mutable", "try"})
 
 
@@ -37,6 +43,39 @@ def validity_refusals(tokens: Sequence[Token]) -> Iterator[Refused]:
         elif token.text in _TYPES | _OPERANDS and _selects(plain, at, bodies[at]):
             yield _asks(token, f"{token.text} of an expression in a signature")
         yield from _long_double(plain, at)
+    for begin, end in _template_heads(plain, bodies):
+        yield from _computes(plain, begin, end)
+
+
+def _template_heads(tokens: Sequence[Token], bodies: Sequence[bool]) -> Iterator[tuple[int, int]]:
+    """Yield where what is declared of a template begins and ends: before its body, or with it."""
+    for at, token in enumerate(tokens):
+        if token.text == "template" and not token.trusted and not bodies[at]:
+            depth, end = 0, at + 1
+            while end < len(tokens):
+                text = tokens[end].text
+                depth += (text in "([") - (text in ")]")
+                if depth <= 0 and text in (";", "{", "template"):
+                    break
+                end += 1
+            yield at, end
+
+
+def _computes(tokens: Sequence[Token], begin: int, end: int) -> Iterator[Refused]:
+    """Refuse calls, and variables of the device, in the brackets of a template's signature."""
+    angles = brackets = 0
+    for at in range(begin + 1, end):
+        text, before = tokens[at].text, tokens[at - 1]
+        if brackets == 0 and text in ("<", ">", ">>"):
+            angles = max(angles + {"<": 1, ">": -1, ">>": -2}[text], 0)
+        inside = angles > 0 or brackets > 0
+        if inside and text in _DEVICE:
+            yield _asks(tokens[at], f"{text} in the signature of a template")
+        called = (before.kind == "name" and before.text not in _NOT_CALLED) or before.text == ">"
+        declares = tokens[at + 1 : at + 2] and tokens[at + 1].text in ("*", "&", "&&")
+        if inside and text == "(" and called and not declares:
+            yield _asks(before, f"a call of {before.text} in the signature of a template")
+        brackets += (text in _OPEN) - (text in _CLOSE)
 
 
 def _selects(tokens: Sequence[Token], at: int, in_body: bool) -> bool:

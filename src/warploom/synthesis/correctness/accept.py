@@ -206,7 +206,7 @@ class _Judge:
             return None
         for other in results[1:]:
             self._same(results[0], other)
-        return Shown(options[0], laid, results[0])
+        return Shown(self.spec.inputs, options[0], laid, results[0])
 
     def _watch(self, watched: WatchedCandidate, first: Shown) -> None:
         """Refuse a candidate that does what no case shows."""

@@ -23,14 +23,17 @@ KINDS = (
     "special",
     "rows",
     "zero",
+    "halves",
 )
 """Kinds of values, as the reference's process draws them."""
 _CHECKS = {
-    **dict.fromkeys(("special", "rows", "early", "late", "nans", "few-nans"), "special-values"),
+    **dict.fromkeys(
+        ("special", "rows", "halves", "early", "late", "nans", "few-nans"), "special-values"
+    ),
     **dict.fromkeys(("ties", "few-ties"), "ties"),
     **dict.fromkeys(("large", "negative", "small", "flat", "wide", "zero"), "magnitudes"),
 }  # fmt: skip
-_EQUALIZING = ("large", "negative", "wide", "special", "rows", "zero")
+_EQUALIZING = ("large", "negative", "wide", "special", "rows", "zero", "halves")
 _OF_ONE_ORDER = ("wide", "large")  # values on both sides of 1, far from it
 _WITH_NAN = ("special", "rows")
 _OF_PLACES = ("argmax", "argmin", "topk", "sort")
@@ -180,7 +183,7 @@ class _Planner:
         unordered = {"topk", "sort"} & set(self.spec.calls)
         kinds = (*KINDS, "ties") if places and not unordered else KINDS
         if calls & set(_OF_PLACES):
-            kinds = tuple(kind for kind in kinds if kind not in ("rows", "zero"))
+            kinds = tuple(kind for kind in kinds if kind not in ("rows", "zero", "halves"))
         if takes_products(self.spec):
             kinds = tuple(kind for kind in kinds if kind not in _OF_ONE_ORDER)
         if is_nan_unordered(self.spec):

@@ -1,6 +1,6 @@
 """Whether the cases show all that a candidate does: each way of its conditions, and its bounds."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from warploom.backends.emulated import findings_of
@@ -9,14 +9,21 @@ from warploom.emulator import EmulatorBuild, EmulatorRun, RunOptions, WayTaken
 from warploom.synthesis.correctness.building import WatchedCandidate
 from warploom.synthesis.correctness.compare import same_values
 from warploom.synthesis.correctness.frame import MOVED_FILE
-from warploom.synthesis.correctness.running import CaseResult, LaidCase, results_of
-from warploom.synthesis.correctness.way_bounds import bound_finding, one_sided
+from warploom.synthesis.correctness.running import (
+    CaseResult,
+    LaidCase,
+    results_of,
+    with_other_values,
+    write_cases,
+)
+from warploom.synthesis.correctness.way_bounds import bound_finding, bounds_by_named, one_sided
 from warploom.synthesis.correctness.ways import (
     Condition,
     joined_ways,
     unshown,
     way_finding,
 )
+from warploom.synthesis.records import TensorArg
 
 Bounded = tuple[Condition, str]
 """A bound of which one value never decided, and which."""
@@ -26,8 +33,9 @@ Run = Callable[[EmulatorBuild, RunOptions], EmulatorRun | None]
 
 @dataclass(frozen=True)
 class Shown:
-    """What a candidate did in the run whose results were right."""
+    """What a candidate did in the run whose results were right; `inputs` are the task's."""
 
+    inputs: Sequence[TensorArg]
     options: RunOptions
     laid: Sequence[LaidCase]
     results: Sequence[CaseResult]
@@ -57,7 +65,11 @@ def unshown_findings(
         return [Finding("wrong_result", Severity.ERROR, message)]
     cases = len(first.laid)
     ways = unshown(watched.conditions, one.ways)
-    bounds = one_sided(watched.conditions, one.ways, body)
+    bounds = one_sided(watched.conditions, one.ways)
+    by_named = bounds_by_named(one.ways, body)
+    if any(bound.number in by_named for bound, _ in bounds):
+        free = _of_values(watched.program, first, run, by_named)
+        bounds = [(bound, side) for bound, side in bounds if bound.number not in free]
     moved = _Moved(watched.program, first, run, is_right)
     if ways and bounds:
         ways = unshown(watched.conditions, joined_ways([one.ways, *moved.ways(bounds)]))
@@ -65,6 +77,21 @@ def unshown_findings(
         *moved.findings(bounds),
         *(way_finding(condition, words, cases) for condition, words in ways),
     ]
+
+
+def _of_values(
+    program: EmulatorBuild, first: Shown, run: Run, digests: Mapping[int, int]
+) -> frozenset[int]:
+    """Return the bounds in which something else decides where inputs have other values."""
+    if first.options.folder is None:
+        raise ValueError("the cases must lie in a folder, but there is none")
+    folder = first.options.folder.with_name("other-values")
+    write_cases([with_other_values(laid, first.inputs) for laid in first.laid], folder)
+    one = run(program, replace(first.options, race=False, folder=folder))
+    if one is None:  # given up: it tells nothing, and nothing against them
+        return frozenset(digests)
+    others = {way.number: way.digest for way in one.ways}
+    return frozenset(n for n, digest in digests.items() if others.get(n, digest) != digest)
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 import random
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
 
@@ -16,6 +16,7 @@ from warploom.synthesis.correctness.frame import (
     cases_bytes,
 )
 from warploom.synthesis.correctness.frame_ranks import WINDOW_GUARD
+from warploom.synthesis.records import TensorArg
 
 ITEM_BYTES = {"float64": 8, "int64": 8, "float32": 4, "int32": 4, "float16": 2, "bfloat16": 2,
               "int16": 2}  # fmt: skip
@@ -101,6 +102,30 @@ def _placed(
     image = words.randbytes(before) + data + words.randbytes(_GUARD)
     end = before + len(data)
     return CaseBuffer(image, before, end), (before, end)
+
+
+def with_other_values(laid: LaidCase, inputs: Sequence[TensorArg]) -> LaidCase:
+    """Return a case of the same sizes in the same places whose inputs hold other values.
+
+    Elements are in reverse, and real ones have another sign and another last bit. Indices stay.
+    """
+    buffers = [
+        replace(buffer, image=_others_of(buffer.image, *span, tensor.dtype))
+        if buffer.image and not tensor.index_of
+        else buffer
+        for buffer, span, tensor in zip(laid.image.inputs, laid.spans, inputs, strict=False)
+    ]
+    return replace(laid, image=replace(laid.image, inputs=tuple(buffers)))
+
+
+def _others_of(image: bytes, begin: int, end: int, dtype: str) -> bytes:
+    size = ITEM_BYTES.get(dtype, 1)
+    items = [image[at : at + size] for at in range(begin, end, size)]
+    data = b"".join(reversed(items))
+    if "float" in dtype:
+        mask = int.from_bytes(bytes([1, *[0] * (size - 2), 0x80][-size:]) * len(items), "little")
+        data = (int.from_bytes(data, "little") ^ mask).to_bytes(len(data), "little")
+    return image[:begin] + data + image[end:]
 
 
 def write_cases(cases: Sequence[LaidCase], folder: Path) -> None:

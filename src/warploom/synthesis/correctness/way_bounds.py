@@ -135,24 +135,33 @@ def _comparison(tree: SourceFile, node: Node) -> tuple[Node, str, Node] | None:
 
 
 def one_sided(
-    conditions: Sequence[Condition], taken: Iterable[WayTaken], text: str
+    conditions: Sequence[Condition], taken: Iterable[WayTaken]
 ) -> list[tuple[Condition, str]]:
-    """Return the bounds of which one value never decided, with which; `text` is the candidate's.
+    """Return the bounds of which one value never decided, with which.
 
-    Those are left out that the compiler decides, and those of real numbers by one that the text
-    names, unless sizes decided: values of all magnitudes are tried.
+    Those are left out that the compiler decides.
     """
     known = {one.number: one for one in taken}
-    named = [0.0, *(float(word) for word in _REAL.findall(text))]
     found: list[tuple[Condition, str]] = []
     for one in (condition for condition in conditions if condition.bound):
         way = known.get(one.number)
-        if way is None or way.held == way.failed or way.constant:
-            continue
-        if any(abs(abs(way.other) - n) <= _CLOSE * n for n in named):
-            continue
-        found.append((one, "second" if way.held else "first"))
+        if way is not None and way.held != way.failed and not way.constant:
+            found.append((one, "second" if way.held else "first"))
     return found
+
+
+def bounds_by_named(taken: Iterable[WayTaken], text: str) -> dict[int, int]:
+    """Return the bounds whose value that did not decide is a real number which the text names.
+
+    The digest of what decided is told for each number of such a bound. Where it depends on the
+    values of inputs, the bound needs not be shown: values of all magnitudes are tried.
+    """
+    named = [0.0, *(float(word) for word in _REAL.findall(text))]
+    return {
+        way.number: way.digest
+        for way in taken
+        if any(abs(abs(way.other) - n) <= _CLOSE * n for n in named)
+    }
 
 
 def bound_finding(condition: Condition, side: str, cases: int, *, alone: bool) -> Finding:

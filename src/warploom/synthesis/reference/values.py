@@ -17,6 +17,8 @@ _POWERS = {
 _STREWN = 0.3
 _MANY = 0.25  # share of values
 _FEW = 12  # extreme values in the longest dimension, half of them the largest
+_WHOLE = (1, -1, 2, 3, -3, 7, 2**24 + 1, -(2**24) - 1, 2**53 + 1, -(2**53) - 1)
+"""Of integers those that others are divided by, and what a float or a double does not hold."""
 _SPECIAL = (float("nan"), float("inf"), float("-inf"), 0.0, -0.0)
 
 
@@ -74,11 +76,12 @@ def draw(
 ) -> Any:
     """Return a tensor of one kind: normal, large, small, positive, negative, flat, ties, and more.
 
-    In zero ones nothing else is; in few-ties ones the extreme value is a few times in a row or
-    column, in few-nans ones NaN is, and in nans ones often; in wide ones magnitudes are of many
-    powers of two; in special ones some values are no finite numbers, in rows whole rows are, in
-    late ones one at the end of each dimension, to which a loop comes in a later turn, in early
-    ones one at the beginning, which a later turn may lose.
+    In zero ones nothing else is, in halves ones whole numbers and halves of both signs; in
+    few-ties ones the extreme value is a few times in a row or column, in few-nans ones NaN is, and
+    in nans ones often; in wide ones magnitudes are of many powers of two; in special ones some
+    values are no finite numbers, in rows whole rows are, in late ones one at the end of each
+    dimension, to which a loop comes in a later turn, in early ones one at the beginning, which a
+    later turn may lose.
 
     `bound` is the value of `index_of`, 0 where there is none. `distinct`: no special value twice,
     where places are asked for: of equal values any place may be right. `subnormals`: these are
@@ -121,6 +124,8 @@ def _of_kind(shape: list[int], dtype: Any, kind: str, generator: Any) -> Any:
         return 3.0 + 1e-3 * values
     if kind == "negative":
         return -(values.abs() + 1) * (_HALF_BELOW if dtype in halves else _LARGE)
+    if kind == "halves":
+        return torch.round(4 * values) / 2
     if kind == "ties":
         return torch.round(values).clamp(-1, 1)
     if kind in ("few-ties", "nans", "few-nans"):
@@ -158,7 +163,8 @@ def _integers(
     elif whole:
         low, high = torch.iinfo(dtype).min, min(torch.iinfo(dtype).max, 2**63 - 2)
     drawn = torch.randint(low, high + 1, shape, generator=generator, dtype=torch.int64)
-    return (strewn_with(drawn, domain.besides, generator) if domain.besides else drawn).to(dtype)
+    words = domain.besides or [w for w in _WHOLE if whole and low <= w <= high]
+    return (strewn_with(drawn, words, generator) if words else drawn).to(dtype)
 
 
 def _with_rows(values: Any, domain: Domain, generator: Any) -> Any:
@@ -194,10 +200,12 @@ def _special_words(domain: Domain, dtype: Any, *, distinct: bool, subnormals: bo
 
 def _with_special(values: Any, words: list[float], generator: Any, *, distinct: bool) -> Any:
     flat = values.flatten()
-    most = len(words) if distinct else max(1, flat.numel() // 61)
+    few = min(len(words), max(flat.numel() // 2, 1))
+    most = len(words) if distinct else max(few, flat.numel() // 61)
     places = torch.randperm(flat.numel(), generator=generator)[:most]
+    first = int(torch.randint(0, len(words), (1,), generator=generator))
     for at, place in enumerate(places.tolist()):
-        flat[place] = words[at % len(words)]
+        flat[place] = words[(first + at) % len(words)]
     return flat.reshape(values.shape)
 
 

@@ -1,6 +1,7 @@
 #include "behavior/ways.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstdint>
 #include <string>
@@ -23,9 +24,9 @@ struct Way {
   uint64_t nearest;   // fewest steps in that case
   uint64_t farthest;  // of the cases before it, the most of their fewest
   bool bounds, real;  // it is a bound, of real numbers
-  bool broken;        // one of those that decided was no whole number
   bool moved;         // and is moved in this run
   double other;       // of the values that did not decide, the nearest to one that did
+  uint64_t digest;    // of real values that decided, in the order in which they did
 };
 std::vector<Way> g_ways;
 unsigned g_case = 0;
@@ -41,12 +42,10 @@ bool is_tight(const Way& way) {
   return way.compared && way.varied && std::max(way.nearest, way.farthest) == 0;
 }
 
-// The value of a real bound that did not decide. Where those that did are whole numbers they may be
-// sizes, and only zero is told.
-double told(const Way& way) {
-  const bool is_value = way.bounds && way.real && (way.broken || way.other == 0);
-  return is_value ? way.other : NAN;
-}
+constexpr uint64_t kPrime = 0x100000001b3;  // of the 64-bit FNV hash
+
+// The value of a real bound that did not decide.
+double told(const Way& way) { return way.bounds && way.real ? way.other : NAN; }
 
 }  // namespace
 
@@ -81,11 +80,11 @@ void note_bound(unsigned number, bool first, bool second, bool constant, bool re
   if (first) way->held = true;
   if (second) way->failed = true;
   if (!constant) way->open = true;
+  if (real) way->digest = (way->digest ^ std::bit_cast<uint64_t>(taken)) * kPrime;
   if (first == second) return;
   if (!way->bounds || (least ? other < way->other : other > way->other)) way->other = other;
   way->bounds = true;
   way->real = real;
-  if (taken != std::floor(taken)) way->broken = true;
 }
 
 bool is_moved(unsigned number) { return number < g_ways.size() && g_ways[number].moved; }
@@ -100,8 +99,9 @@ void report_ways() {
   for (std::size_t at = 0; at < g_ways.size(); ++at) {
     const Way& way = g_ways[at];
     if (!way.held && !way.failed) continue;
-    words += format("%s\"%zu:%d:%d:%d:%d:%.9g\"", words.empty() ? "" : ",", at, way.held,
-                    way.failed, way.open, is_tight(way), told(way));
+    words += format("%s\"%zu:%d:%d:%d:%d:%.9g:%llu\"", words.empty() ? "" : ",", at, way.held,
+                    way.failed, way.open, is_tight(way), told(way),
+                    static_cast<unsigned long long>(way.digest));
   }
   send_line("{\"ev\":\"ways\",\"ways\":[" + words + "]}");
 }

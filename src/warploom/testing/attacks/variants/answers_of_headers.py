@@ -33,6 +33,12 @@ _DEVICE: dict[str, tuple[str, str]] = {
     "sfinae_size": ("template <class T, int N = sizeof(T(1u, 2u, 3u))> __device__ bool odd(int) {"
                     " return true; }\ntemplate <class T> __device__ bool odd(long) { return false;"
                     " }", "odd<uint3>(0)"),
+    "sfinae_constant": ("template <int N> struct Box { };\ntemplate <class T> __device__ bool"
+                        " odd(Box<(sizeof(T), warpSize)>*) { return true; }\ntemplate <class T>"
+                        " __device__ bool odd(...) { return false; }", "odd<float>(0)"),
+    "sfinae_constant_call": ("template <int N> struct Box { };\ntemplate <class T> __device__ bool"
+                             " odd(Box<min(sizeof(T), 4ul)>*) { return true; }\ntemplate <class T>"
+                             " __device__ bool odd(...) { return false; }", "odd<float>(0)"),
     "noexcept": ("", "!noexcept(__expf(1.0f))"),
     "overload_rsqrt": (_ODD.format("", "float", "false") + _ODD.format("inline", "double", "true"),
                        "odd(rsqrt(4.0f))"),

@@ -1,0 +1,49 @@
+"""The values that the harness draws: those that wrong kernels fail on are among them."""
+
+import math
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+
+def _drawn(kind: str, dtype: object, shape: list[int], seed: int = 1, *, whole: bool = False):
+    from warploom.synthesis.reference.values import Domain, draw
+
+    domain = Domain(-3.0, 3.0, dtype.is_floating_point)  # type: ignore[attr-defined]
+    return (
+        draw(shape, dtype, domain, kind, torch.Generator().manual_seed(seed), 0, whole=whole)
+        .flatten()
+        .tolist()
+    )
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_a_short_vector_has_each_special_value(seed: int) -> None:
+    values = _drawn("special", torch.float32, [37], seed)
+    zeros = {math.copysign(1.0, v) for v in values if v == 0}
+    assert zeros == {1.0, -1.0}
+    assert {math.inf, -math.inf} <= set(values)
+    assert any(math.isnan(v) for v in values)
+    small = torch.finfo(torch.float32).tiny
+    assert {math.copysign(1.0, v) for v in values if 0 < abs(v) < small} == {1.0, -1.0}
+
+
+def test_of_two_values_not_the_same_one_is_special_for_each_seed() -> None:
+    kept = {v for seed in range(40) for v in _drawn("special", torch.float32, [2], seed)
+            if v == 0 or math.isinf(v)}  # fmt: skip
+    assert kept == {0.0, math.inf, -math.inf}
+
+
+def test_halves_are_whole_numbers_and_halves_of_both_signs() -> None:
+    values = _drawn("halves", torch.float32, [401])
+    assert all((2 * v).is_integer() for v in values)
+    assert {0.5, -0.5, 1.5, -1.5, 1.0, -2.0} <= set(values)
+
+
+@pytest.mark.parametrize(("kind", "beyond"), [("int64", 2**53 + 1), ("int32", 2**24 + 1)])
+def test_integers_beyond_what_a_float_holds_stand_beside_small_ones(kind: str, beyond: int) -> None:
+    values = _drawn("large", getattr(torch, kind), [401], whole=True)
+    assert {beyond, -beyond, 1, -1, 2, 7} <= set(values)
+    assert max(map(abs, values)) > beyond
+    assert all(-3 <= v <= 3 for v in _drawn("large", getattr(torch, kind), [401]))
