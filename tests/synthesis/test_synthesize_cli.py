@@ -40,6 +40,8 @@ def test_a_run_is_verified_and_reported(run: Path, capsys: pytest.CaptureFixture
     assert "rms_norm: verified" in capsys.readouterr().out
     assert _warploom("inspect", run, "--json") == 0
     assert json.loads(capsys.readouterr().out)["run"] == report["run"]
+    assert report["seed"] == json.loads((run / "run.json").read_text())["seed"]
+    assert f"Seed {report['seed']} " in (run / "report.md").read_text()
     assert _warploom("report", "latest", run.parent, "--json") == 0
     assert json.loads(capsys.readouterr().out)["run"] == report["run"]
 
@@ -97,6 +99,19 @@ def test_a_file_without_a_reference_is_named(
     assert "helper.py: no reference or class Model in it, left out" in told.err
     assert "example_inputs" in told.out + told.err
     assert code != 0
+
+
+def test_a_file_beside_a_reference_is_not_taken_for_a_library(tmp_path: Path) -> None:
+    for name in ("numpy", "torch", "sympy"):
+        (tmp_path / f"{name}.py").write_text("raise RuntimeError('not the library')\n")
+    (tmp_path / "sizes.py").write_text("ROWS = 5\n")
+    (tmp_path / "sorted.py").write_text(
+        "import torch\nfrom sizes import ROWS\ndef reference(x):\n    return torch.sort(x)[0]\n"
+        "def example_inputs(seed):\n    return (torch.randn(ROWS, 7),)\n"
+    )
+    code = _warploom("synthesize", "--prompt", "sort", "--reference", tmp_path / "sorted.py",
+                     "--out", tmp_path / "out", "--no-nvcc")  # fmt: skip
+    assert code == 3, "it is traced, and refused by name"
 
 
 def test_a_kernel_that_was_edited_is_not_exported(run: Path, tmp_path: Path) -> None:

@@ -101,7 +101,12 @@ def run_synthesize(
     warn_without_sandbox()
     if not as_json:
         tell_of_first_build()
-    result = synthesize(prompt, reference, target, config, out=folder, tell=say)
+    try:
+        result = synthesize(prompt, reference, target, config, out=folder, tell=say)
+    except KeyboardInterrupt:
+        if folder.is_dir():
+            say(f"{folder} keeps what was done: the same command with --resume goes on")
+        raise
     if as_json:
         print_json(result.to_json())
     else:
@@ -124,7 +129,7 @@ def print_result(result: SynthesisResult) -> None:
         for build in report.builds:
             word = f"not run: {build.note}" if build.ok is None else "ok" if build.ok else "failed"
             out(f"build: {build.tool} {word}")
-        out(f"cases: {report.cases}, seed {report.seed}, sandbox: {report.sandbox}")
+        out(f"cases: {report.cases}, seed {result.seed}, sandbox: {report.sandbox}")
     time = result.performance
     if time is not None:
         out(

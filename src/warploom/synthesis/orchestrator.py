@@ -96,7 +96,11 @@ class Orchestrator:
         known = begin(request.folder, facts, resume=request.config.resume)
         self.seed = known["seed"]
         self.result = replace(
-            self.result, run=known["run"], error="the run did not come to its end", error_code=130
+            self.result,
+            run=known["run"],
+            seed=self.seed,
+            error="the run did not come to its end",
+            error_code=130,
         )
         self.write()
 

@@ -20,7 +20,8 @@ _UNSUPPORTED = 3
 class SynthesisResult:
     """What a synthesis came to. `verified`: a kernel passed every check of acceptance.
 
-    `error` is why there is none, with its exit code; `folder` is where everything lies.
+    `error` is why there is none, with its exit code; `folder` is where everything lies. `seed`
+    repeats the run, all other things equal.
     """
 
     run: str
@@ -33,6 +34,7 @@ class SynthesisResult:
     performance: PerformanceReport | None = None
     stages: tuple[StageTrace, ...] = ()
     seconds: float = 0.0
+    seed: int | None = None
     error: str = ""
     error_line: int | None = None
     error_code: int = 0
@@ -111,7 +113,7 @@ def _check_lines(result: SynthesisResult) -> list[str]:
     lines += [
         f"| {c.name} | {c.times} | {'passed' if c.passed else c.detail} |" for c in report.checks
     ]
-    lines += ["", f"Seed {report.seed}, drawn for this run; sandbox: {report.sandbox}.", ""]
+    lines += ["", f"Seed {result.seed} (--seed repeats it); sandbox: {report.sandbox}.", ""]
     lines += [f"- not tried: {words}" for words in report.skipped]
     for build in report.builds:
         word = build.note if build.ok is None else "ok" if build.ok else "failed"

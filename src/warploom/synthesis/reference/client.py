@@ -22,6 +22,7 @@ from warploom.core.errors import (
 
 _MODULE = "warploom.synthesis.reference.worker"
 _PATIENCE = 10.0  # seconds for a process to end that has closed its pipe
+_MOST_SAID = 2000  # characters of what a process that ended said last
 
 
 def require_torch() -> None:
@@ -205,7 +206,9 @@ class _Worker:
             self._process.kill()
             code = self._process.wait()
         self._errors.seek(0)
-        said = self._errors.read()[-2000:].strip()
+        said = self._errors.read().strip()
+        if len(said) > _MOST_SAID:
+            said = said[-_MOST_SAID:].partition("\n")[2]
         words = f"its process ended with exit code {code}" if code >= 0 else (
             f"its process was ended by signal {-code}"
         )  # fmt: skip

@@ -70,7 +70,7 @@ def _import(file: Path) -> Any:
         raise ReferenceFailedError("must be a Python file that can be imported")
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module
-    sys.path.insert(0, str(file.parent))
+    sys.path.append(str(file.parent))  # last: a file beside it is not taken for PyTorch's own
     try:
         spec.loader.exec_module(module)
     except (KeyboardInterrupt, ReferenceFailedError):
