@@ -19,7 +19,7 @@ MEANING = {
     "long": "long dimensions",
     "accumulation": "long sums of numbers of one sign",
     "magnitudes": "large, small and nearly equal numbers",
-    "special-values": "NaN, infinities, zeros of both signs, subnormal numbers",
+    "special-values": "NaN, infinities, zeros of both signs, subnormal numbers, whole ones, halves",
     "ties": "equal values, of which the first counts",
     "misaligned": "tensors that begin one to three elements off any alignment",
     "aliasing": "inputs that share memory",
