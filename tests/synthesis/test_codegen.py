@@ -187,6 +187,22 @@ def test_rows_that_are_read_once_are_under_way_at_once() -> None:
     assert "held0" not in places
 
 
+def test_rows_of_single_bytes_are_read_as_they_are_used() -> None:
+    trace = _trace([_node("t", "any", [_of("x"), 1], ["s7"], "bool")], ["t"])
+    trace["inputs"][0]["dtype"] = "bool"
+    assert "held0" not in generate(graph_from(trace)).text
+    both = [
+        _node("no", "logical_not", [_of("x")], ["s7", "s9"], "bool"),
+        _node("some", "any", [_of("no"), 1], ["s7"], "bool"),
+        _node("t", "any", [_of("x"), 1], ["s7"], "bool"),
+    ]
+    twice = _trace(both, ["t", "some"])
+    twice["inputs"][0]["dtype"] = "bool"
+    text = generate(graph_from(twice)).text
+    assert "held0" not in text
+    assert "group_once" not in text, "the second load of a loop finds it in the cache"
+
+
 def test_kernels_have_indices_of_32_bits_where_these_do() -> None:
     text = _generate(_softmax(), ["result"]).text
     assert "template <typename Index>" in text
