@@ -123,6 +123,14 @@ def test_a_test_that_could_never_hold_is_not_made() -> None:
     assert "store_group(out" in text
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_nan_is_written_without_text(dtype: str) -> None:
+    nodes = [_node("n", "where", [_of("x"), {"float": "nan"}, 1.0], ["s7", "s9"], dtype)]
+    text = _generate(nodes, ["n"]).text
+    assert "NAN" in text
+    assert not candidate_findings(text, "kernel.cu")
+
+
 def test_only_what_a_pad_adds_is_tested() -> None:
     cut = _node("p", "constant_pad_nd", [_of("x"), [-1, 2, 0, 0], 7.0], ["s7", "(s9 + 1)"])
     text = _generate([cut], ["p"]).text

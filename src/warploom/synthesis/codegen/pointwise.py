@@ -59,7 +59,7 @@ def literal(value: object, dtype: str) -> str:
     if dtype in FLOATING:
         number = float(value)  # pyright: ignore[reportArgumentType]
         if number != number:
-            return f'nan{suffix(dtype)}("")'
+            return "static_cast<double>(NAN)" if dtype == "float64" else "NAN"
         if number in (float("inf"), float("-inf")):
             text = "static_cast<double>(INFINITY)" if dtype == "float64" else "INFINITY"
             return text if number > 0 else f"(-{text})"
