@@ -337,6 +337,17 @@ def test_what_has_no_code_is_named_with_its_line() -> None:
         _generate([_node("a", "neg", [_of("x")], ["s7", "s9"], "complex64")], ["a"])
 
 
+@pytest.mark.parametrize(
+    ("args", "size"), [([_of("x"), {"sym": "zuf0"}], "s9"), ([_of("x"), 2.0], "u0")]
+)
+def test_a_number_that_only_a_tensor_holds_is_refused_with_its_line(
+    args: list[Any], size: str
+) -> None:
+    with pytest.raises(BeyondRulesError, match=r"mul with a number .* item\(\)") as caught:
+        _generate([_node("m", "mul", args, ["s7", size])], ["m"])
+    assert caught.value.line == 7
+
+
 def test_launches_become_calls_on_the_host() -> None:
     text = host_text(_generate(_softmax(), ["result"]).text)
     assert text is not None

@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
+_WORD = re.compile(r"[A-Za-z_]\w*")
+_CALLS = frozenset({"max", "min", "pow", "float"})
 Argument = Any
 """A node (`{"node": name}`), a size (`{"sym": text}`), a type, a number, None or a list."""
 
@@ -101,6 +103,20 @@ def graph_from(data: Mapping[str, Any]) -> Graph:
     outputs = tuple(same.get(name, name) for name in named)
     symbols = tuple(Symbol(e["name"], e["input"], e["dim"]) for e in data["symbols"])
     return Graph(inputs, tuple(nodes), outputs, symbols)
+
+
+def words_of_sizes(node: Node) -> frozenset[str]:
+    """Return the symbols that the shape and the arguments of a node name."""
+    texts = [*node.sizes, *_sizes_in([*node.args, *node.kwargs.values()])]
+    return frozenset(word for text in texts for word in _WORD.findall(text)) - _CALLS
+
+
+def _sizes_in(value: Any) -> Iterator[str]:
+    if isinstance(value, list | tuple):
+        for item in value:  # pyright: ignore[reportUnknownVariableType]
+            yield from _sizes_in(item)
+    elif isinstance(value, dict) and "sym" in value:
+        yield str(value["sym"])  # pyright: ignore[reportUnknownArgumentType]
 
 
 def names_in(value: Any) -> Iterator[str]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from warploom.synthesis.codegen import ctypes_of
 from warploom.synthesis.codegen.collective_names import COLLECTIVES
 from warploom.synthesis.codegen.collectives import PEERS
-from warploom.synthesis.codegen.graph import Graph, Node
+from warploom.synthesis.codegen.graph import Graph, Node, words_of_sizes
 from warploom.synthesis.codegen.kernels import KernelMaker
 from warploom.synthesis.codegen.parameters import TuningParameters
 from warploom.synthesis.codegen.refusal import BeyondRulesError
@@ -61,6 +61,9 @@ def generate(graph: Graph, tuning: TuningParameters | None = None) -> Generated:
     for node in graph.by_name.values():
         if node.dtype and not ctypes_of.is_known(node.dtype):
             raise BeyondRulesError(f"{node.op} of the type {node.dtype}", line=node.line)
+        if words_of_sizes(node) - {symbol.name for symbol in graph.symbols}:
+            what = f"{node.op} with a number that only a tensor holds, as item() returns it"
+            raise BeyondRulesError(what, line=node.line)
     outputs = {f"out{at}": graph.by_name[name] for at, name in enumerate(graph.outputs)}
     first: dict[str, str] = {}
     copies: dict[str, Node] = {}
