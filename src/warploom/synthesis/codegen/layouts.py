@@ -140,13 +140,15 @@ def _cat(values: Values, node: Node, index: Index, scope: Scope, guard: str) -> 
         tests = [(at, ">=", start)] if start != "0" else []
         tests += [(at, "<", end)] if part is not parts[-1] or not tests else []
         inside = values.inside(tests, scope, guard)
-        place = at if start == "0" else f"({at} - ({start}))"
+        before, start = start, end
+        if inside is None:
+            continue
+        place = at if before == "0" else f"({at} - ({before}))"
         inner = (*index[:dim], place, *index[dim + 1 :])
         value = values.value(part, inner, scope, inside)
         ctype = ctypes_of.computed(node.dtype)
         own = f"static_cast<{ctype}>({value})"
-        found = f"({inside} ? {own} : {found})" if found else own
-        start = end
+        found = f"({inside} ? {own} : {found})" if found and inside != guard else own
     return scope.define(ctypes_of.computed(node.dtype), found)
 
 
@@ -165,11 +167,13 @@ def _pad(values: Values, node: Node, index: Index, scope: Scope, guard: str) -> 
             tests.append((inner[dim], ">=", "0"))
         if _adds(after):
             tests.append((inner[dim], "<", c_size(source.sizes[dim])))
-    if not tests:
-        return values.value(source, tuple(inner), scope, guard)
     inside = values.inside(tests, scope, guard)
-    value = values.value(source, tuple(inner), scope, inside)
     other = values.number(fill, node.dtype, node)
+    if inside is None:
+        return other
+    value = values.value(source, tuple(inner), scope, inside)
+    if inside == guard:
+        return value
     return scope.define(ctypes_of.computed(node.dtype), f"{inside} ? {value} : {other}")
 
 

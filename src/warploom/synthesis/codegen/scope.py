@@ -93,7 +93,10 @@ def split(flat: str, names: list[str], sizes: list[str]) -> Iterator[str]:
 
 @dataclass
 class Scope:
-    """Statements of one block; `bound` are the index variables that are defined around it."""
+    """Statements of one block; `bound` are the index variables that are defined around it.
+
+    `extents` are sizes that indices are below wherever the statements run.
+    """
 
     bound: frozenset[str]
     parent: "Scope | None" = None
@@ -103,6 +106,7 @@ class Scope:
     )
     names: "itertools.count[int]" = field(default_factory=itertools.count)
     defined: set[str] = field(default_factory=set[str])
+    extents: dict[str, str] = field(default_factory=dict[str, str])
 
     def inner(self, more: Iterable[str]) -> "Scope":
         """Return a scope inside of this one, with more variables."""
@@ -121,6 +125,17 @@ class Scope:
         """Return the variables that can be used here: indices, and what was given a name."""
         around = self.parent.known_names() if self.parent is not None else frozenset[str]()
         return around | self.bound | self.defined
+
+    def note(self, index: Index, sizes: Iterable[str]) -> None:
+        """Note that an index is one into these sizes; what was asked first is the narrowest."""
+        for at, size in zip(index, sizes, strict=True):
+            if size != "1":
+                self.extents.setdefault(at, c_size(size))
+
+    def known_extents(self) -> dict[str, str]:
+        """Return the sizes that indices are below here."""
+        around = self.parent.known_extents() if self.parent is not None else {}
+        return {**self.extents, **around}
 
     def define(self, ctype: str, text: str) -> str:
         """Add a statement that gives a value a name."""

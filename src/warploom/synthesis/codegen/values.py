@@ -7,6 +7,7 @@ from warploom.synthesis.codegen import ctypes_of, pointwise
 from warploom.synthesis.codegen.collective_names import COLLECTIVES
 from warploom.synthesis.codegen.graph import Graph, Node
 from warploom.synthesis.codegen.groups import Groups
+from warploom.synthesis.codegen.ranges import Test, needed
 from warploom.synthesis.codegen.refusal import BeyondRulesError
 from warploom.synthesis.codegen.scope import (
     Index,
@@ -63,11 +64,15 @@ class Values:
         self.turned: Tiles | None = None
         self._of_groups: set[str] = set()
 
-    def inside(self, tests: Sequence[tuple[str, str, str]], scope: Scope, guard: str) -> str:
+    def inside(self, given: Sequence[Test], scope: Scope, guard: str) -> str | None:
         """Return the name of a condition, beside `guard`: an index, a sign and a bound for each.
 
         Where it holds for all elements of a group or for none, it is known before they are loaded.
+        It is `guard` itself where it always holds then, and None where it never does.
         """
+        tests = needed(given, scope.known_extents())
+        if not tests:
+            return None if tests is None else guard
         text = " && ".join(" ".join(test) for test in tests)
         groups = self.groups
         grouped = groups is not None and scope.parent is groups.outer
@@ -85,6 +90,8 @@ class Values:
 
         With a `guard` the value is used only where that holds, and memory is read only there.
         """
+        if not guard and not self.flat:
+            scope.note(index, node.sizes)
         key = (node.name, index, guard)
         known = scope.known(key)
         if known is not None:
