@@ -48,6 +48,15 @@ def test_a_part_of_a_join_that_is_cut_off_is_not_read() -> None:
         assert ("= (-v" in text) is is_negated
 
 
+@pytest.mark.parametrize(("size", "is_kept"), [("(d1*(d0//4))", False), ("(-1 + d1)", True)])
+def test_a_size_that_is_never_negative_is_not_made_zero_at_least(size: str, is_kept: bool) -> None:
+    count = {"name": "c", "op": "scalar_tensor", "args": [{"sym": size}], "shape": []}
+    least = {"name": "l", "op": "clamp", "args": [{"node": "c"}, 0], "shape": []}
+    share = {"name": "s", "op": "div", "args": [{"node": "x"}, {"node": "l"}],
+             "shape": ["d0", "d1"]}  # fmt: skip
+    assert ("< 0.0f" in _text([count, least, share], "s")) is is_kept
+
+
 @given(
     numbers=st.tuples(*[st.integers(-3, 3)] * 4),
     sign=st.sampled_from([">=", "<"]),

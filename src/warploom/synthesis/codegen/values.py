@@ -1,5 +1,6 @@
 """Values of nodes at indices, as statements: everything that is not a reduction is inlined here."""
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
@@ -7,7 +8,7 @@ from warploom.synthesis.codegen import ctypes_of, pointwise
 from warploom.synthesis.codegen.collective_names import COLLECTIVES
 from warploom.synthesis.codegen.graph import Graph, Node
 from warploom.synthesis.codegen.groups import Groups
-from warploom.synthesis.codegen.ranges import Test, needed
+from warploom.synthesis.codegen.ranges import Test, is_never_negative, needed
 from warploom.synthesis.codegen.refusal import BeyondRulesError
 from warploom.synthesis.codegen.scope import (
     Index,
@@ -25,6 +26,7 @@ REDUCTIONS = frozenset({"sum", "amax", "amin", "prod", "any", "all", "argmax", "
                         "min"})  # fmt: skip
 PRODUCTS = frozenset({"mm", "bmm"})
 SCANS = frozenset({"cumsum", "cumprod"})
+_OF_SIZE = re.compile(r"static_cast<[\w ]+>\((.+)\)")
 Reached = Callable[[Node, Index, Scope, str], str]
 
 
@@ -320,8 +322,10 @@ def _clamp(node: Node, arg: Callable[[int, str], str]) -> str:
     text = arg(0, node.dtype)
     for at, sign in ((1, "<"), (2, ">")):
         given = len(node.args) > at and node.args[at] is not None
-        if given:
-            bound = arg(at, node.dtype)
+        bound = arg(at, node.dtype) if given else ""
+        size = _OF_SIZE.fullmatch(text)
+        natural = size is not None and is_never_negative(size[1])
+        if given and not (natural and sign == "<" and bound == pointwise.literal(0, node.dtype)):
             text = f"({text} {sign} {bound} ? {bound} : {text})"
     return text
 
