@@ -90,6 +90,21 @@ def test_few_products_at_a_time(tmp_path: Path, seed: int) -> None:
     assert [plan.name for plan in plans if plan.symbols["d0"] > 500] == ["d0-long-normal"]
 
 
+def test_two_sizes_that_count_products_are_no_more_products_together(tmp_path: Path) -> None:
+    heads = "return (torch.randn(2, 3, 7, 16), torch.randn(2, 3, 13, 16), torch.rand(3))"
+    text = _BATCHES.replace("(q, k)", "(q, k, slopes)").replace(
+        "q @ k.transpose(-1, -2)", "q @ k.transpose(-1, -2) * slopes[:, None, None]"
+    )
+    spec = _specified(tmp_path, f"{text.split('    g =')[0]}    {heads}\n")
+    plans = plan_cases(spec, 1, "if (d0 == 512) return 1;")
+    counts = {plan.name: plan.symbols["d0"] * plan.symbols["d1"] for plan in plans}
+    assert counts["d0-long-normal"] > 250
+    assert counts["d1-long-normal"] > 250
+    assert max(counts.values()) <= 520
+    assert sum(counts.values()) < 2500
+    assert any(512 in plan.symbols.values() for plan in plans if plan.name.startswith("named-"))
+
+
 def test_sizes_that_are_multiples_stay_even_and_zero(tmp_path: Path) -> None:
     spec = _specified(tmp_path, _PARTS)
     divided = [symbol.name for symbol in spec.symbols if symbol.multiple == 3]

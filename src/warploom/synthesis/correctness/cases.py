@@ -9,6 +9,13 @@ from dataclasses import dataclass, field, replace
 from warploom.core.errors import BadInputError
 from warploom.synthesis.codegen.collective_names import UNORDERED
 from warploom.synthesis.correctness.named import numbers_of
+from warploom.synthesis.correctness.whole_tiles import (
+    MOST_TILES,
+    affordable,
+    batches_of,
+    is_too_long,
+    tiles,
+)
 from warploom.synthesis.records import KernelSpec, TensorArg
 from warploom.synthesis.sizes import shape_value
 
@@ -123,6 +130,7 @@ class _Planner:
         self.random = random.Random(seed)  # noqa: S311 - repeatable by the seed
         self.names = [symbol.name for symbol in spec.symbols]
         self.example = {symbol.name: symbol.example for symbol in spec.symbols}
+        self.batches = batches_of(spec, self.names)
 
     def cases(self) -> Iterator[CasePlan]:
         yield self._first()
@@ -213,21 +221,18 @@ class _Planner:
         """Return small sizes, all different where that is possible."""
         few = self.random.sample(_SMALL, min(len(self.names), len(_SMALL)))
         sizes = {n: few[at % len(few)] for at, n in enumerate(self.names)}
-        batches = {name: self.random.choice(_BATCHES) for name in self._batches()}
-        return self._bounded({**sizes, **batches})
+        return self._bounded({**sizes, **self._few()})
 
-    def _batches(self) -> list[str]:
-        """Return the sizes that count products of matrices, each a whole tile of work or more."""
-        if "bmm" not in self.spec.operations:
-            return []
-        inside = " ".join(size for tensor in self.spec.inputs for size in tensor.shape[-2:])
-        known = {*re.findall(r"\w+", inside), *self.spec.reduced}
-        return [name for name in self.names if name not in known]
+    def _few(self) -> dict[str, int]:
+        """Return small sizes, all different, of those that count products of matrices."""
+        few = self.random.sample(_BATCHES, len(_BATCHES))
+        return {name: few[at % len(few)] for at, name in enumerate(self.batches)}
 
     def _stretched(self, at: int) -> dict[str, int]:
         """Return small sizes, one of them many times as large as the others."""
         sizes = {name: self.random.choice(_SMALL[-4:]) for name in self.names}
-        return self._bounded({**sizes, self.names[at]: self.random.choice(_LENGTHS)})
+        long = {self.names[at]: self.random.choice(_LENGTHS)}
+        return self._bounded({**sizes, **self._few(), **long})
 
     def _odd(self) -> dict[str, int]:
         """Return odd sizes that are no square, the last beyond a block's width."""
@@ -287,7 +292,7 @@ class _Planner:
         self.random.shuffle(fit)
         # Small sizes are tried anyway, and of a size itself more is to be feared than of the next.
         fit.sort(key=lambda plan: (plan[1][plan[0]] <= _SMALL[-1], plan[1][plan[0]] not in sizes))
-        for at, (name, symbols) in enumerate(fit[:_MOST_NAMED]):
+        for at, (name, symbols) in enumerate(affordable(self.batches, fit, _MOST_NAMED)):
             yield self._case(f"named-{at}-{name}", "named-sizes", symbols, "normal")
         if values and not takes_products(self.spec):
             plan = self._case("named-values", "special-values", self._odd(), "normal")
@@ -296,8 +301,9 @@ class _Planner:
     def _of_size(self, name: str, size: int) -> tuple[str, dict[str, int]]:
         """Return small sizes, one of them given; the smallest where they are too much with it."""
         sizes = {**self._small(), name: size}
-        if self._is_too_large(name, sizes):
-            sizes = {**dict.fromkeys(self.names, 2), name: size}
+        if self._is_too_large(name, sizes) or tiles(self.batches, sizes) > MOST_TILES:
+            few = dict.fromkeys(self.batches, 1)
+            sizes = {**dict.fromkeys(self.names, 2), **few, name: size}
         return name, sizes
 
     def _is_too_large(self, name: str, symbols: dict[str, int]) -> bool:
@@ -306,14 +312,18 @@ class _Planner:
         return blocks or self._elements(symbols) > _MOST_VAST or self._work(symbols) > _MOST_WORK
 
     def _too_much(self, symbols: Mapping[str, int]) -> bool:
-        return self._elements(symbols) > _MOST_ELEMENTS or self._work(symbols) > _MOST_WORK
+        elements, work = self._elements(symbols), self._work(symbols)
+        tiled = tiles(self.batches, symbols) > MOST_TILES
+        return elements > _MOST_ELEMENTS or work > _MOST_WORK or tiled
 
     def _long(self, name: str, kind: str, lengths: Sequence[int] = _LONG) -> CasePlan:
         symbols = dict.fromkeys(self.names, 2)
         symbols[name] = self.random.choice(lengths)
         if self._is_by_row(name) or self._has_products():
             symbols[name] = _ROWS if lengths is _LONG else _ROWS_EVEN
-        while self._elements(symbols) > _LENGTHY and symbols[name] > _SMALL[-1]:
+        while symbols[name] > _SMALL[-1] and (
+            self._elements(symbols) > _LENGTHY or is_too_long(self.batches, name, symbols)
+        ):
             symbols[name] //= 2
         check = {"normal": "long", "positive": "accumulation"}.get(kind) or _CHECKS[kind]
         more = "" if lengths is _LONG else "-even"
