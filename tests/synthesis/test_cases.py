@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from warploom.synthesis.correctness.cases import CasePlan, plan_cases, tied
+from warploom.synthesis.correctness.cases import CasePlan, plan_cases
+from warploom.synthesis.correctness.tied import tied
 from warploom.synthesis.interview import interview
 from warploom.synthesis.records import KernelSpec
 from warploom.synthesis.reference.client import ReferenceProcess
@@ -103,6 +104,15 @@ def test_two_sizes_that_count_products_are_no_more_products_together(tmp_path: P
     assert max(counts.values()) <= 520
     assert sum(counts.values()) < 2500
     assert any(512 in plan.symbols.values() for plan in plans if plan.name.startswith("named-"))
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_what_a_size_is_at_most_is_gone_beyond(tmp_path: Path, seed: int) -> None:
+    spec = _specified(tmp_path, _TWO_REDUCTIONS.replace("softmax(x, 0).sum(1)", "relu(x)"))
+    many = " ".join(str(number) for number in range(40_000, 64_000, 1_000))
+    plans = plan_cases(spec, seed, f"{many} smaller_of(60999, d0)")
+    assert any(plan.symbols["d0"] == 61_000 for plan in plans)
+    assert {"d0": 62_464, "d1": 4} in [plan.symbols for plan in plans]
 
 
 def test_sizes_that_are_multiples_stay_even_and_zero(tmp_path: Path) -> None:

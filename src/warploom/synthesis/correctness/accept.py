@@ -21,7 +21,6 @@ from warploom.synthesis.correctness.cases import (
     are_equals_unordered,
     is_nan_unordered,
     plan_cases,
-    tied,
 )
 from warploom.synthesis.correctness.compare import compare
 from warploom.synthesis.correctness.every_way import Shown, unshown_findings
@@ -34,6 +33,7 @@ from warploom.synthesis.correctness.running import (
     results_of,
     write_cases,
 )
+from warploom.synthesis.correctness.tied import tied
 from warploom.synthesis.correctness.trivial import weak_outputs
 from warploom.synthesis.records import BuildOutcome, Check, CorrectnessReport, KernelSpec
 from warploom.synthesis.reference.client import ReferenceProcess

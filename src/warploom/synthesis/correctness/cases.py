@@ -54,7 +54,6 @@ _ROWS = 517  # where each is a block of its own, or takes part in a whole tile o
 _ROWS_EVEN = 512
 _EVEN = (32, 64, 96, 128, 256)
 _MULTIPLES = (4, 8, 12, 16)
-_GROUP = 16  # the most neighbors that are moved as one
 _VAST = 65_536  # beyond what sixteen bits count
 _MOST_VAST = 10 * _VAST  # of all tensors of a case of a size that a kernel names
 _MOST_ELEMENTS = 60_000  # of all tensors of a case: the emulator looks at each access
@@ -63,6 +62,8 @@ _MOST_EXAMPLE = 300_000
 _EQUALS = (("ties", 2), ("few-ties", 12), ("nans", 2), ("few-nans", 2))
 """Cases, every other one of even sizes: which of equals comes first is the chance of each row."""
 _LENGTHY = 12_000
+_EVENS = 1024  # elements of a tile whose neighbors are moved as one: a whole one lies beyond
+_BOUND = re.compile(r"\bsmaller_of\((\d+),")
 _MOST_NAMED = 16
 REDUCING = frozenset(
     {"sum", "mean", "prod", "amax", "amin", "argmax", "argmin", "any", "all", "var", "cumsum",
@@ -288,10 +289,21 @@ class _Planner:
             if self.names:
                 last, rest = self.names[-1], dict.fromkeys(self.names, 2)
                 plans.append((last, {**rest, last: size // 2 ** (len(rest) - 1) + 1}))
+        # Beyond what a size of the reference is at most, the reference itself does something else.
+        most = {int(number) for number in _BOUND.findall(text)}
+        beyond = {size + 1 for size in most} | {(size // _EVENS + 2) * _EVENS for size in most}
+        even = [(n, dict.fromkeys(self.names, 4) | {n: b}) for b in beyond for n in self.names]
+        plans += [(name, sizes) for name, sizes in even if sizes[name] % _EVENS == 0]
         fit = [plan for plan in plans if not self._is_too_large(*plan)]
         self.random.shuffle(fit)
         # Small sizes are tried anyway, and of a size itself more is to be feared than of the next.
-        fit.sort(key=lambda plan: (plan[1][plan[0]] <= _SMALL[-1], plan[1][plan[0]] not in sizes))
+        fit.sort(
+            key=lambda plan: (
+                plan[1][plan[0]] not in beyond,
+                plan[1][plan[0]] <= _SMALL[-1],
+                plan[1][plan[0]] not in sizes,
+            )
+        )
         for at, (name, symbols) in enumerate(affordable(self.batches, fit, _MOST_NAMED)):
             yield self._case(f"named-{at}-{name}", "named-sizes", symbols, "normal")
         if values and not takes_products(self.spec):
@@ -367,32 +379,6 @@ class _Planner:
         alias = _twins(self.spec.inputs)
         if alias:
             yield self._case("aliased", "aliasing", symbols, "normal", alias=alias)
-
-
-def tied(spec: KernelSpec, plan: CasePlan) -> Iterator[CasePlan]:
-    """Yield cases for references that need multiples, or equal sizes.
-
-    Sizes that are divided are multiples; in the second one those are equal too that are equal in
-    the example: to the first of them, or to 0 or 1 where one is.
-    """
-    whole = {s.name: _rounded_up(plan.symbols[s.name], s.multiple) for s in spec.symbols}
-    alike: dict[int, list[int]] = {}
-    for symbol in spec.symbols:
-        alike.setdefault(symbol.example, []).append(plan.symbols[symbol.name])
-    equal: dict[str, int] = {}
-    for symbol in spec.symbols:
-        sizes = alike[symbol.example]
-        size = next((least for least in (0, 1) if least in sizes), sizes[0])
-        equal[symbol.name] = _rounded_up(size, symbol.multiple)
-    for symbols in (whole, equal) if whole != equal else (whole,):
-        if symbols != plan.symbols:
-            yield replace(plan, symbols=symbols)
-
-
-def _rounded_up(size: int, multiple: int) -> int:
-    """Return the next multiple; of a size that groups fit into, one that they fit into too."""
-    step = math.lcm(multiple, math.gcd(size, _GROUP)) if size else multiple
-    return -(-size // step) * step
 
 
 def _check_of(kind: str) -> str:
