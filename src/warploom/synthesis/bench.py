@@ -11,6 +11,7 @@ from warploom.core.ids import digest
 from warploom.core.records import to_json
 from warploom.synthesis.config import SynthesisConfig
 from warploom.synthesis.correctness import Trial, accept, prepare_trial
+from warploom.synthesis.correctness.allowed import attempts
 from warploom.synthesis.correctness.building import Builds, kernel_file
 from warploom.synthesis.correctness.cases import plan_cases
 from warploom.synthesis.correctness.expectations import PreparedCase, prepare_case
@@ -119,8 +120,9 @@ class Bench:
     def time(self, candidate: Candidate) -> PerformanceReport | None:
         """Return the modelled time of a candidate; None where its timed call is not right."""
         if self._timed is None:
-            plan = plan_cases(self.found.spec, self.run.seed_of(5000))[0]
-            self._timed = prepare_case(self.found.spec, plan, self.reference, self.secret)
+            spec = self.found.spec
+            plan = next(attempts(spec, plan_cases(spec, self.run.seed_of(5000))[0]))
+            self._timed = prepare_case(spec, plan, self.reference, self.secret)
         return model_time(
             self._builds.of(candidate.text),
             self.found.spec,

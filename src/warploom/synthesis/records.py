@@ -86,7 +86,8 @@ class KernelSpec:
     `symbols`. `operations` are those of its graph, `calls` what the reference calls itself;
     `reduced` are the sizes along which something is reduced, scanned or multiplied.
     `ranks` is how many processes call it together; of several, each has a window of `window` bytes
-    that the others reach.
+    that the others reach. `conditions` are over the symbols: where one is broken, the reference
+    does something else than the specification says, or fails.
     """
 
     name: str
@@ -102,6 +103,7 @@ class KernelSpec:
     constants: Mapping[str, float] = field(default_factory=dict[str, float])
     ranks: int = 1
     window: str = "0"
+    conditions: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 
 

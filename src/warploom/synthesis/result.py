@@ -97,6 +97,7 @@ def _spec_lines(result: SynthesisResult) -> list[str]:
     lines = ["## Specification", "", head, ""]
     for role, tensors in (("in", spec.inputs), ("out", spec.outputs)):
         lines += [f"- {role}: `{t.name}` {t.dtype}[{', '.join(t.shape)}]" for t in tensors]
+    lines += [f"- only for sizes with `{text}`" for text in spec.conditions]
     for rule in spec.tolerances:
         lines.append(
             f"- tolerance: {rule.rtol:.3g} relative, and {rule.room:.3g} + n/2 times what a "

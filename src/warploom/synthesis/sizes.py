@@ -1,6 +1,11 @@
-"""Sizes as text over symbols: `(d0*d1)`, `(d1//2)`; their values for given symbols."""
+"""Sizes as text over symbols: `(d0*d1)`, `(d1//2)`; their values for given symbols.
+
+So are conditions: `d0 > 20`, `d1%4 == 0`.
+"""
 
 import ast
+import functools
+import operator
 from collections.abc import Callable, Mapping, Sequence
 
 from warploom.core.errors import BadInputError
@@ -10,6 +15,41 @@ _OPERATIONS: dict[type[ast.operator], Callable[[float, float], float]] = {
     ast.FloorDiv: lambda a, b: a // b, ast.Mod: lambda a, b: a % b, ast.Div: lambda a, b: a / b,
 }  # fmt: skip
 _CALLS: dict[str, Callable[..., float]] = {"max": max, "min": min, "pow": pow, "float": float}
+_COMPARISONS: dict[type[ast.cmpop], Callable[[float, float], bool]] = {
+    ast.Eq: operator.eq, ast.NotEq: operator.ne, ast.Lt: operator.lt, ast.LtE: operator.le,
+    ast.Gt: operator.gt, ast.GtE: operator.ge,
+}  # fmt: skip
+
+
+def holds(text: str, symbols: Mapping[str, int]) -> bool:
+    """Whether a condition holds for given symbols; one that divides by zero says nothing.
+
+    Raises:
+        BadInputError: the text is no condition.
+    """
+    try:
+        return _holds(_parsed(text), text, symbols)
+    except ZeroDivisionError:
+        return True
+
+
+@functools.lru_cache(maxsize=4096)
+def _parsed(text: str) -> ast.expr:
+    return ast.parse(text, mode="eval").body
+
+
+def _holds(node: ast.expr, text: str, symbols: Mapping[str, int]) -> bool:
+    if isinstance(node, ast.Compare) and len(node.ops) == 1:
+        compare = _COMPARISONS.get(type(node.ops[0]))
+        if compare is not None:
+            sides = (_value(side, text, symbols) for side in (node.left, node.comparators[0]))
+            return compare(*sides)
+    if isinstance(node, ast.BoolOp):
+        join = all if isinstance(node.op, ast.And) else any
+        return join(_holds(part, text, symbols) for part in node.values)
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
+        return not _holds(node.operand, text, symbols)
+    raise BadInputError(f"a condition must compare sizes, got {text!r}")
 
 
 def size_value(text: str, symbols: Mapping[str, int]) -> int:
@@ -19,7 +59,7 @@ def size_value(text: str, symbols: Mapping[str, int]) -> int:
         BadInputError: the text is no size.
     """
     try:
-        return int(_value(ast.parse(text, mode="eval").body, text, symbols))
+        return int(_value(_parsed(text), text, symbols))
     except ZeroDivisionError:
         raise BadInputError(f"the size {text} divides by zero at {dict(symbols)}") from None
 

@@ -44,12 +44,13 @@ class Symbol:
 
 @dataclass(frozen=True)
 class Graph:
-    """What a reference computes."""
+    """What a reference computes; `guards` are what its trace takes for granted of sizes."""
 
     inputs: tuple[Node, ...]
     nodes: tuple[Node, ...]
     outputs: tuple[str, ...]
     symbols: tuple[Symbol, ...] = field(default=())
+    guards: tuple[str, ...] = field(default=())
 
     @cached_property
     def by_name(self) -> Mapping[str, Node]:
@@ -102,7 +103,7 @@ def graph_from(data: Mapping[str, Any]) -> Graph:
     named: list[str] = data["outputs"]
     outputs = tuple(same.get(name, name) for name in named)
     symbols = tuple(Symbol(e["name"], e["input"], e["dim"]) for e in data["symbols"])
-    return Graph(inputs, tuple(nodes), outputs, symbols)
+    return Graph(inputs, tuple(nodes), outputs, symbols, tuple(data.get("guards", ())))
 
 
 def words_of_sizes(node: Node) -> frozenset[str]:

@@ -4,7 +4,7 @@ import contextlib
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -16,8 +16,10 @@ from warploom.emulator import EmulatorBuild, EmulatorRun, RunOptions, run_many
 from warploom.evaluation.merged_findings import merge
 from warploom.evaluation.runs.fresh_memory import judge_fresh_reads
 from warploom.evaluation.runs.stale_reads import judge_stale_reads
+from warploom.synthesis.correctness.allowed import at_ends, attempts
 from warploom.synthesis.correctness.building import Builds, WatchedCandidate, nvcc_outcomes
 from warploom.synthesis.correctness.cases import (
+    CasePlan,
     are_equals_unordered,
     is_nan_unordered,
     plan_cases,
@@ -40,11 +42,12 @@ from warploom.synthesis.reference.client import ReferenceProcess
 
 CHECKS = (
     "legality", "build", "nvcc", "private-seeds", "odd-sizes", "even-sizes", "named-sizes",
-    "sizes-of-zero", "sizes-of-one", "long", "accumulation", "magnitudes", "special-values", "ties",
-    "misaligned", "aliasing", "inputs-unchanged", "surroundings-unchanged", "deterministic",
-    "memory-and-races", "every-way",
+    "sizes-of-zero", "sizes-of-one", "sizes-at-ends", "long", "accumulation", "magnitudes",
+    "special-values", "ties", "misaligned", "aliasing", "inputs-unchanged",
+    "surroundings-unchanged", "deterministic", "memory-and-races", "every-way",
 )  # fmt: skip
 """All checks, in the order of reports."""
+_OPTIONAL = frozenset({"sizes-of-zero", "sizes-of-one"})
 _SHOWN = 6
 _PATIENCE = 4
 
@@ -72,23 +75,14 @@ def prepare_trial(
     """
     cases: list[PreparedCase] = []
     skipped: list[str] = []
-    for plan in plan_cases(spec, seed, text):
-        why = ""
-        for one in (plan, *tied(spec, plan)):
-            try:
-                cases += prepare_ranks(spec, one, reference, folder)
-                break
-            except BadInputError as error:
-                if plan.check == "private-seeds":
-                    raise
-                why = error.message
-        else:
+    missed: dict[str, str] = {}
+    for plan in (*plan_cases(spec, seed, text), *at_ends(spec, seed)):
+        found, why = _tried(spec, plan, reference, folder)
+        cases += found
+        if why:
             skipped.append(f"{plan.name}: {why}")
-    if sum(case.plan.check == "odd-sizes" for case in cases) == 0 and spec.symbols:
-        raise BadInputError(
-            f"the reference fails for other sizes than its example's: {skipped[0]}",
-            hint="let example_inputs have the sizes that may vary, or fix them in the reference",
-        )
+            missed.setdefault(plan.check, why)
+    _require_all(spec, cases, missed)
     if are_equals_unordered(spec):
         skipped.append("large, negative and special values: topk has no order among equals")
     if is_nan_unordered(spec):
@@ -97,6 +91,46 @@ def prepare_trial(
     if weak:
         raise BadInputError(f"this task proves nothing: {weak[0]}")
     return Trial(seed, tuple(cases), tuple(skipped))
+
+
+def _tried(
+    spec: KernelSpec, plan: CasePlan, reference: ReferenceProcess, folder: Path
+) -> tuple[tuple[PreparedCase, ...], str]:
+    """Return a case on each rank; where the reference fails for all its sizes, why instead."""
+    why = ""
+    for one in attempts(spec, plan):
+        try:
+            return prepare_ranks(spec, one, reference, folder), ""
+        except BadInputError as error:
+            if plan.check == "private-seeds":
+                raise
+            sizes = ", ".join(f"{name} = {size}" for name, size in one.symbols.items())
+            why = f"the reference fails at {sizes}: {error.message}"
+    return (), why
+
+
+def _require_all(
+    spec: KernelSpec, cases: Sequence[PreparedCase], missed: Mapping[str, str]
+) -> None:
+    """Refuse a reference that fails on all cases of a check: nobody can say that a kernel passes.
+
+    A size of zero, or of one, may be none that it is for.
+
+    Raises:
+        BadInputError: says at which sizes it fails.
+    """
+    done = {case.plan.check for case in cases} | _OPTIONAL
+    if spec.symbols and "odd-sizes" not in done:
+        done -= {"odd-sizes"}
+        missed = missed or {"odd-sizes": "no other sizes are allowed"}
+    for check, why in missed.items():
+        if check not in done:
+            raise BadInputError(
+                f"no case of {check} can be tried: {why}",
+                hint="say in the reference how its sizes belong together "
+                "(torch._check(b.shape[0] == a.shape[1])), fix sizes in it, or let "
+                "example_inputs have the sizes that may vary",
+            )
 
 
 def accept(

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from warploom.core.errors import SourceError
+from warploom.core.errors import BadInputError, SourceError
 from warploom.synthesis.correctness.cases import CasePlan, takes_products
 from warploom.synthesis.correctness.compare import Expected
 from warploom.synthesis.correctness.numbers import is_floating
@@ -62,19 +62,34 @@ def prepare_ranks(
     Raises:
         SourceError: the reference fails on these inputs.
     """
-    entries = entries_of(spec, plan)
     stems = [folder / f"case-{plan.name}-{rank}" for rank in range(spec.ranks)]
-    computed = spec.tolerances[0].computed_in
     answers = reference.case({
-        "seed": plan.seed, "kind": plan.kind, "computed_in": computed,
-        "inputs": entries, "distinct": _asks_for_places(spec),
-        "subnormals": not takes_products(spec), "values": list(plan.values),
+        **_request_of(spec, plan), "computed_in": spec.tolerances[0].computed_in,
         "rounded": not all(rule.exact for rule in spec.tolerances),
         "device": judge.device, "lock": str(judge.lock or ""),
     }, [str(stem) for stem in stems])  # fmt: skip
     return tuple(
         _prepared(spec, plan, stems[rank], answer, rank) for rank, answer in enumerate(answers)
     )
+
+
+def agreement(spec: KernelSpec, symbols: Mapping[str, int], reference: ReferenceProcess) -> str:
+    """Say whether the reference "agrees" with its trace at some sizes, "differs" or "fails"."""
+    plan = CasePlan("agreement", "", symbols, "normal", 1)
+    try:
+        request = _request_of(spec, plan)
+    except BadInputError:  # a size of the specification divides by zero there
+        return "fails"
+    return reference.agreement(request, [""] * spec.ranks)
+
+
+def _request_of(spec: KernelSpec, plan: CasePlan) -> dict[str, Any]:
+    """Return how the reference's process draws the inputs of a case."""
+    return {
+        "seed": plan.seed, "kind": plan.kind, "inputs": entries_of(spec, plan),
+        "distinct": _asks_for_places(spec), "subnormals": not takes_products(spec),
+        "values": list(plan.values),
+    }  # fmt: skip
 
 
 def _prepared(

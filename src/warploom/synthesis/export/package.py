@@ -2,6 +2,7 @@
 
 import importlib.resources
 import json
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -97,6 +98,9 @@ def binding_text(spec: KernelSpec, name: str) -> str:
     ]
     symbols = [f"    {s.name} = {spec.inputs[s.input].name}.shape[{s.dim}]" for s in spec.symbols]
     shapes = [f'    _same("{t.name}", {t.name}, {_shape(t)})' for t in spec.inputs if t.shape]
+    conditions = [
+        f'    _require("{text}", lambda: {text}, {_named(spec, text)})' for text in spec.conditions
+    ]
     device = names[0]
     outputs = [
         f"torch.empty({_shape(t)}, dtype=torch.{t.dtype}, device={device}.device)"
@@ -104,11 +108,17 @@ def binding_text(spec: KernelSpec, name: str) -> str:
     ]
     return _fill(
         BINDING, name=name, schema=_schema(spec), arguments=_arguments(names),
-        plain=", ".join(names), rules="\n".join([*rules, *symbols, *shapes]),
+        plain=", ".join(names), rules="\n".join([*rules, *symbols, *shapes, *conditions]),
         sizes=f"[{', '.join(s.name for s in spec.symbols)}]", outputs=f"[{', '.join(outputs)}]",
         target=spec.target, single="[0]" if len(spec.outputs) == 1 else "",
         returns="torch.Tensor" if len(spec.outputs) == 1 else "tuple[torch.Tensor, ...]",
     )  # fmt: skip
+
+
+def _named(spec: KernelSpec, text: str) -> str:
+    """Return the sizes that a condition names, with their values, as an expression."""
+    names = [s.name for s in spec.symbols if re.search(rf"\b{s.name}\b", text)]
+    return f"dict({', '.join(f'{name}={name}' for name in names)})"
 
 
 def _arguments(names: Sequence[str]) -> str:

@@ -68,6 +68,16 @@ def _same(name: str, tensor: torch.Tensor, shape: tuple) -> None:
         raise ValueError(f"{name} must have the shape {shape}, got {tuple(tensor.shape)}")
 
 
+def _require(text: str, condition, sizes: dict) -> None:
+    """Refuse sizes for which the reference does something else, or fails."""
+    try:
+        met = condition()
+    except ZeroDivisionError:
+        met = True
+    if not met:
+        raise ValueError(f"the kernel is for sizes with {text} only, got {sizes}")
+
+
 def _plan(@arguments@):
     """Check the inputs; return the sizes that the kernel asks for, and new outputs."""
 @rules@

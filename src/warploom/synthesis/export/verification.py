@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from warploom.core.version import VERSION
-from warploom.synthesis.records import ON_GPU, CorrectnessReport
+from warploom.synthesis.records import ON_GPU, CorrectnessReport, KernelSpec
 from warploom.synthesis.result import SynthesisResult
 
 MEANING = {
@@ -16,6 +16,7 @@ MEANING = {
     "named-sizes": "sizes that the kernel's text names, and one more",
     "sizes-of-zero": "sizes of zero",
     "sizes-of-one": "sizes of one",
+    "sizes-at-ends": "the least and the most that the conditions on sizes allow",
     "long": "long dimensions",
     "accumulation": "long sums of numbers of one sign",
     "magnitudes": "large, small and nearly equal numbers",
@@ -53,6 +54,7 @@ def verification_text(result: SynthesisResult, *, has_host: bool) -> str:
         f"{report.cases} cases, each under two schedules.", "",
         "| check | times | what it means |", "|---|---|---|",
         *(f"| {c.name} | {c.times} | {MEANING.get(c.name, c.name)} |" for c in report.checks), "",
+        *_conditions(spec),
         "Tolerances, owned by the harness:", "",
         *(
             f"- `{t.name}` ({t.dtype}): {rule.rtol:.3g} of the value, and {rule.room:.3g} + n/2 "
@@ -75,6 +77,19 @@ def verification_text(result: SynthesisResult, *, has_host: bool) -> str:
             f"{dict(time.sizes)}.", "",
         ]  # fmt: skip
     return "\n".join(lines)
+
+
+def _conditions(spec: KernelSpec) -> list[str]:
+    """Return what sizes must meet; nothing where all are verified alike."""
+    if not spec.conditions:
+        return []
+    named = ", ".join(f"{s.name} = {spec.inputs[s.input].name}.shape[{s.dim}]"
+                      for s in spec.symbols)  # fmt: skip
+    return [
+        "Only for some sizes: elsewhere the reference does something else, or fails, and the "
+        f"operator refuses them ({named}):", "",
+        *(f"- `{text}`" for text in spec.conditions), "",
+    ]  # fmt: skip
 
 
 def _builds(report: CorrectnessReport) -> list[str]:

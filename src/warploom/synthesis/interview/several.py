@@ -39,7 +39,7 @@ def without_copies(graph: Graph) -> Graph:
         else:
             same[node.name] = source
     outputs = tuple(map(name_of, graph.outputs))
-    return Graph(graph.inputs, _needed(kept, outputs), outputs, graph.symbols)
+    return Graph(graph.inputs, _needed(kept, outputs), outputs, graph.symbols, graph.guards)
 
 
 def _copied(node: Node, known: Mapping[str, Node]) -> str | None:

@@ -13,6 +13,8 @@ from warploom.synthesis.codegen.reductions import dims_of
 from warploom.synthesis.codegen.refusal import BeyondRulesError
 from warploom.synthesis.codegen.values import PRODUCTS, REDUCTIONS, SCANS
 from warploom.synthesis.correctness.compare import exactness_of, tolerance_for
+from warploom.synthesis.correctness.expectations import agreement
+from warploom.synthesis.interview.conditions import conditions_of
 from warploom.synthesis.interview.several import (
     collective_of,
     divided,
@@ -89,6 +91,10 @@ def interview(
         notes=(f"traced by PyTorch {loaded['torch']}",),
     )  # fmt: skip
     check_prompt(spec)
+    conditions = conditions_of(
+        example, graph.guards, lambda sizes: agreement(spec, sizes, reference)
+    )
+    spec = replace(spec, conditions=conditions)
     return Interview(spec, graph, loaded["torch"])
 
 
@@ -155,7 +161,7 @@ def named_graph(trace: Mapping[str, Any], entries: Sequence[Mapping[str, Any]]) 
 
     return Graph(
         tuple(map(again, graph.inputs)), tuple(map(again, graph.nodes)),
-        tuple(map(name_of, graph.outputs)), graph.symbols,
+        tuple(map(name_of, graph.outputs)), graph.symbols, graph.guards,
     )  # fmt: skip
 
 

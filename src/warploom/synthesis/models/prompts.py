@@ -28,7 +28,8 @@ def task_text(spec: KernelSpec, reference: str) -> str:
     ]
     calls = ", ".join(sorted(ALLOWED_CALLS))
     lines.append(
-        "All tensors are dense, row after row. Each size may be anything from 0 on.\n\n"
+        "All tensors are dense, row after row. Each size may be anything from 0 on"
+        f"{_conditions(spec)}.\n\n"
         "## Form\n\n"
         'The file defines\nextern "C" int warploom_forward(void* const* inputs, '
         "void* const* outputs, const long long* sizes, void* stream_handle);\n"
@@ -38,6 +39,12 @@ def task_text(spec: KernelSpec, reference: str) -> str:
         f"## Reference\n\n```python\n{reference}\n```"
     )
     return "\n".join(lines)
+
+
+def _conditions(spec: KernelSpec) -> str:
+    """Return under which conditions sizes are so, as the rest of a sentence."""
+    words = " and ".join(f"`{text}`" for text in spec.conditions)
+    return f", with {words}" if words else ""
 
 
 ANSWER = """## How to answer

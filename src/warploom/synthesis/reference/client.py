@@ -127,6 +127,15 @@ class ReferenceProcess:
         """
         return self._ask_all({"do": "case", **request}, stems)
 
+    def agreement(self, request: Mapping[str, Any], stems: Sequence[str]) -> str:
+        """Say whether trace and reference do the same at the sizes of a case's request.
+
+        Returns "agrees", "differs", or "fails" where the reference does; the worst of all ranks.
+        """
+        answers = self._ask_all({"do": "agreement", **request}, stems)
+        found = {str(answer["is"]) for answer in answers}
+        return next(word for word in ("differs", "fails", "agrees") if word in found)
+
     def gpu(self) -> str:
         """Return the name of the GPU that PyTorch sees.
 

@@ -15,6 +15,35 @@ def expression(value: Any) -> str:
     return _text(node.expr if node is not None else value)
 
 
+_COMPARED = {"Equality": "==", "Unequality": "!=", "StrictGreaterThan": ">",
+             "StrictLessThan": "<", "GreaterThan": ">=", "LessThan": "<="}  # fmt: skip
+_JOINED = {"And": " and ", "Or": " or "}
+
+
+def condition(expr: Any) -> str:
+    """Return what a trace takes for granted of sizes as text over its symbols.
+
+    Raises:
+        ReferenceFailedError: it uses what sizes of kernels cannot.
+    """
+    kind = type(expr).__name__
+    if kind in _COMPARED:
+        return f"{_plain(expr.args[0])} {_COMPARED[kind]} {_plain(expr.args[1])}"
+    if kind in _JOINED:
+        return "(" + _JOINED[kind].join(sorted(condition(arg) for arg in expr.args)) + ")"
+    if kind == "Not":
+        return f"(not {condition(expr.args[0])})"
+    raise ReferenceFailedError(f"what the reference asks of sizes is beyond the rules: {expr}")
+
+
+def _plain(expr: Any) -> str:
+    """Return one side of a comparison, without brackets around the whole."""
+    text = _text(expr)
+    if text.startswith("(") and text.find(")") == len(text) - 1 and text.count("(") == 1:
+        return text[1:-1]
+    return text
+
+
 def plain_size(value: Any) -> int | str:
     """Return a size as a number where it is one, else as text."""
     text = expression(value)
@@ -66,8 +95,11 @@ def _text(expr: Any) -> str:
         return f"pow({_text(expr.args[0])}, {_text(expr.args[1])})"
     if kind == "ToFloat":
         return f"float({_text(expr.args[0])})"
-    if kind in ("Max", "Min") and len(expr.args) == 2:
-        return f"{kind.lower()}({_text(expr.args[0])}, {_text(expr.args[1])})"
+    if kind in ("Max", "Min"):
+        first, *rest = sorted(_text(arg) for arg in expr.args)
+        for other in rest:
+            first = f"{kind.lower()}({first}, {other})"
+        return first
     if kind == "OpaqueUnaryFn_sqrt":
         return f"pow({_text(expr.args[0])}, 0.5)"
     raise ReferenceFailedError(f"a size of the reference is beyond the rules: {expr}")

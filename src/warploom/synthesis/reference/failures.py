@@ -22,6 +22,10 @@ class ReferenceFailedError(Exception):
         self.echo = echo
 
 
+class TraceDiffersError(ReferenceFailedError):
+    """The reference does something else than its trace, for sizes that it was not traced with."""
+
+
 def line_in(file: Path, error: BaseException) -> int | None:
     """Return the innermost line of `file` that led to `error`."""
     if isinstance(error, SyntaxError) and error.filename == str(file):

@@ -5,14 +5,17 @@ import math
 import operator
 import warnings
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from types import FrameType
 from typing import Any
 
 from warploom.synthesis.reference.decompositions import table
 from warploom.synthesis.reference.expressions import exact, expression, plain_size
 from warploom.synthesis.reference.failures import ReferenceFailedError, first_line, line_in
+from warploom.synthesis.reference.guards import Place, guards_of, relations_of
 from warploom.synthesis.reference.loading import Loaded
 from warploom.synthesis.reference.ranks import OPERATIONS
+from warploom.synthesis.reference.relations import Relation
 from warploom.synthesis.reference.torch_module import dtype_name, is_tensor, torch
 
 _DROPPED = ("_assert_tensor_metadata", "_assert_scalar", "sym_constrain_range_for_size",
@@ -30,7 +33,8 @@ def trace(loaded: Loaded, example: tuple[Any, ...]) -> tuple[dict[str, Json], An
     """
     lines = operation_lines(loaded, example)
     program = _export(loaded, example)
-    return {**_Graph(program, example, lines).encode(), "calls": sorted(lines)}, program
+    data = _Graph(program, example, lines).encode()
+    return {**data, "calls": sorted(lines), "guards": guards_of(program)}, program
 
 
 def replay(program: Any, inputs: list[Any]) -> tuple[Any, ...]:
@@ -74,19 +78,43 @@ def _check_stretch(traced: list[Any], args: tuple[Any, ...], result: Any) -> Non
 
 
 def _export(loaded: Loaded, example: tuple[Any, ...]) -> Any:
+    """Return the reference's program, in which sizes that follow from others are no symbols."""
+    program = _exported(loaded, example, (), {})
+    relations, places = relations_of(program, example)
+    if not relations:
+        return program
+    try:
+        return _exported(loaded, example, relations, places)
+    except ReferenceFailedError:
+        return program
+
+
+def _exported(
+    loaded: Loaded, example: tuple[Any, ...], relations: Sequence[Relation],
+    places: Mapping[str, Place],
+) -> Any:  # fmt: skip
+    def size(values: tuple[Any, ...], name: str) -> Any:
+        at, dim = places[name]
+        return values[at].shape[dim]
+
     class Whole(torch.nn.Module):
         def forward(self, *values: Any) -> Any:
+            for one in relations:
+                if one.of:
+                    torch._check(size(values, one.name) == one.times * size(values, one.of))
             return loaded.function(*values)
 
+    fixed = {places[one.name] for one in relations if not one.of}
     auto = torch.export.Dim.AUTO
     failure: Exception | None = None
     for dynamic in (True, False):
         shapes = tuple(
-            ({d: auto for d in range(v.dim()) if v.shape[d] > 1} if dynamic else {})
+            ({d: auto for d in range(v.dim()) if v.shape[d] > 1 and (at, d) not in fixed}
+             if dynamic else {})
             if is_tensor(v)
             else None
-            for v in example
-        )
+            for at, v in enumerate(example)
+        )  # fmt: skip
         try:
             with warnings.catch_warnings(), torch.no_grad():
                 warnings.simplefilter("ignore")
@@ -96,10 +124,11 @@ def _export(loaded: Loaded, example: tuple[Any, ...]) -> Any:
                 return whole
         except Exception as error:  # noqa: BLE001 - whatever it is, the user is told
             failure = failure or error
-    assert failure is not None
+        if relations:
+            break  # the program without them is better than one of fixed sizes
     raise ReferenceFailedError(
-        f"PyTorch cannot trace the reference: {first_line(failure)}",
-        line=line_in(loaded.file, failure),
+        f"PyTorch cannot trace the reference: {first_line(failure) if failure else 'sizes'}",
+        line=line_in(loaded.file, failure) if failure else None,
         hint="control flow that depends on the values of tensors has no fixed kernel",
     )
 

@@ -12,6 +12,7 @@ from typing import Any, TextIO
 from warploom.synthesis.reference import judging, loading, ranks, timing, tracing, values
 from warploom.synthesis.reference.failures import (
     ReferenceFailedError,
+    TraceDiffersError,
     first_line,
     line_in,
 )
@@ -125,6 +126,17 @@ class _Server:
         scale = eps / judging.step_of(eps)
         return {"inputs": shapes, "outputs": outputs, "scale": scale}
 
+    def do_agreement(self, request: dict[str, Json]) -> Json:
+        """Say whether trace and reference do the same at some sizes."""
+        with ranks.in_step():
+            try:
+                self._check_trace(request)
+            except TraceDiffersError:
+                return {"is": "differs"}
+            except ReferenceFailedError:
+                return {"is": "fails"}
+        return {"is": "agrees"}
+
     def do_gpu(self, request: dict[str, Json]) -> Json:
         """Say what GPU is here."""
         del request
@@ -152,20 +164,21 @@ class _Server:
         generator = torch.Generator().manual_seed(request["seed"] + 1)
         inputs = self._inputs({**request, "kind": kind}, generator)
         right = judging.evaluate(self.loaded, inputs)
+        shapes = ", ".join(str(list(v.shape)) for v in inputs if is_tensor(v))
+        why = "returns something else than its trace"
         try:
             found = tracing.replay(self.program, inputs)
-        except ReferenceFailedError:
-            raise
-        except Exception as error:
-            raise ReferenceFailedError(
-                f"the trace of the reference fails at these sizes: {first_line(error)}"
-            ) from error
-        if not all(judging.alike(a, b) for a, b in zip(found, right, strict=True)):
-            shapes = ", ".join(str(list(v.shape)) for v in inputs if is_tensor(v))
-            raise ReferenceFailedError(
-                f"the reference returns something else than its trace, with inputs of {shapes}",
-                hint="what it does may depend on sizes, not on values or on who calls it",
-            )
+            if all(judging.alike(a, b) for a, b in zip(found, right, strict=True)):
+                return
+        except ReferenceFailedError as error:
+            why = f"does something else than its trace ({error.message})"
+        except Exception as error:  # noqa: BLE001 - whatever it is, the reference itself works
+            why = f"works where its trace fails ({first_line(error)})"
+        raise TraceDiffersError(
+            f"the reference {why}, with inputs of {shapes}",
+            hint="let it do the same for all sizes, or make a kernel for each of its cases",
+            beyond=True,
+        )
 
     def _inputs(self, request: dict[str, Json], generator: Any) -> list[Any]:
         assert self.loaded is not None
