@@ -83,7 +83,7 @@ def prepare_trial(
         if why:
             skipped.append(f"{plan.name}: {why}")
             missed.setdefault(plan.check, why)
-    _require_all(spec, cases, missed)
+    _require_all(cases, missed)
     if are_equals_unordered(spec):
         skipped.append("large, negative and special values: topk has no order among equals")
     if is_nan_unordered(spec):
@@ -110,9 +110,7 @@ def _tried(
     return (), why
 
 
-def _require_all(
-    spec: KernelSpec, cases: Sequence[PreparedCase], missed: Mapping[str, str]
-) -> None:
+def _require_all(cases: Sequence[PreparedCase], missed: Mapping[str, str]) -> None:
     """Refuse a reference that fails on all cases of a check: nobody can say that a kernel passes.
 
     A size of zero, or of one, may be none that it is for.
