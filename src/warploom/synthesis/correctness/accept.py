@@ -35,7 +35,6 @@ from warploom.synthesis.correctness.running import (
     results_of,
     write_cases,
 )
-from warploom.synthesis.correctness.tied import tied
 from warploom.synthesis.correctness.trivial import weak_outputs
 from warploom.synthesis.records import BuildOutcome, Check, CorrectnessReport, KernelSpec
 from warploom.synthesis.reference.client import ReferenceProcess

@@ -6,7 +6,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from warploom.core.errors import BadInputError
-from warploom.synthesis.correctness.cases import CasePlan, tied
+from warploom.synthesis.correctness.cases import CasePlan
+from warploom.synthesis.correctness.tied import tied
 from warploom.synthesis.records import KernelSpec
 from warploom.synthesis.sizes import holds, shape_value
 
