@@ -29,6 +29,18 @@ def test_a_short_vector_has_each_special_value(seed: int) -> None:
     assert {math.copysign(1.0, v) for v in values if 0 < abs(v) < small} == {1.0, -1.0}
 
 
+def test_weights_have_few_special_values() -> None:
+    from warploom.synthesis.reference.values import Domain, draw
+
+    values = draw(
+        [37], torch.float32, Domain(-3.0, 3.0, floating=True), "special",
+        torch.Generator().manual_seed(1), 0, largest=False,
+    )  # fmt: skip
+    assert [v for v in values.tolist() if not math.isfinite(v)] == [
+        pytest.approx(math.nan, nan_ok=True)
+    ]
+
+
 def test_of_two_values_not_the_same_one_is_special_for_each_seed() -> None:
     kept = {v for seed in range(40) for v in _drawn("special", torch.float32, [2], seed)
             if v == 0 or math.isinf(v)}  # fmt: skip

@@ -73,6 +73,7 @@ def draw(
     subnormals: bool = True,
     strewn: Sequence[float] = (),
     whole: bool = False,
+    largest: bool = True,
 ) -> Any:
     """Return a tensor of one kind: normal, large, small, positive, negative, flat, ties, and more.
 
@@ -86,7 +87,9 @@ def draw(
     `bound` is the value of `index_of`, 0 where there is none. `distinct`: no special value twice,
     where places are asked for: of equal values any place may be right. `subnormals`: these are
     among special values. `strewn` are put among them.
-    `whole`: integers of the kind large have all values of their type.
+    `whole`: integers of the kind large have all values of their type. `largest`: no input has more
+    elements. In a short one every special value is; of weights and their like few are special, as
+    what is infinite in each of two is NaN in one order of operations and not in another.
     """
     if not domain.floating:
         whole = whole and kind == "large"
@@ -106,7 +109,7 @@ def draw(
     if values.numel():
         if kind == "special":
             words = _special_words(domain, dtype, distinct=distinct, subnormals=subnormals)
-            values = _with_special(values, words, generator, distinct=distinct)
+            values = _with_special(values, words, generator, distinct=distinct, largest=largest)
         else:
             values = _marked(values, domain, kind, generator)
     return values.to(dtype)
@@ -198,12 +201,14 @@ def _special_words(domain: Domain, dtype: Any, *, distinct: bool, subnormals: bo
     return [w for w in words if w != 0] + [0.0] if distinct else words
 
 
-def _with_special(values: Any, words: list[float], generator: Any, *, distinct: bool) -> Any:
+def _with_special(
+    values: Any, words: list[float], generator: Any, *, distinct: bool, largest: bool
+) -> Any:
     flat = values.flatten()
-    few = min(len(words), max(flat.numel() // 2, 1))
+    few = min(len(words), max(flat.numel() // 2, 1)) if largest else 1
     most = len(words) if distinct else max(few, flat.numel() // 61)
     places = torch.randperm(flat.numel(), generator=generator)[:most]
-    first = int(torch.randint(0, len(words), (1,), generator=generator))
+    first = int(torch.randint(0, len(words), (1,), generator=generator)) if largest else 0
     for at, place in enumerate(places.tolist()):
         flat[place] = words[(first + at) % len(words)]
     return flat.reshape(values.shape)

@@ -4,6 +4,7 @@ Tensors go through files of plain bytes. What the reference prints goes to stder
 """
 
 import json
+import math
 import os
 import sys
 from pathlib import Path
@@ -198,6 +199,7 @@ class _Server:
             return list(self.loaded.examples(request["seed"] % 2**31))
         found: list[Any] = []
         tensors = 0
+        most = max((math.prod(entry["shape"]) for entry in request["inputs"]), default=0)
         for at, value in enumerate(self.examples[0]):
             if not is_tensor(value):
                 found.append(value)
@@ -213,6 +215,7 @@ class _Server:
                     request["kind"], generator, entry.get("bound", 0),
                     distinct=request["distinct"], subnormals=request["subnormals"],
                     strewn=request["values"], whole=entry.get("whole", False),
+                    largest=math.prod(entry["shape"]) == most,
                 )
             )  # fmt: skip
         return found
