@@ -130,6 +130,10 @@ def print_result(result: SynthesisResult) -> None:
             word = f"not run: {build.note}" if build.ok is None else "ok" if build.ok else "failed"
             out(f"build: {build.tool} {word}")
         out(f"cases: {report.cases}, seed {result.seed}, sandbox: {report.sandbox}")
+        if report.skipped:
+            out(f"not tried: {len(report.skipped)}, report.md says what and why")
+    if result.spec is not None and result.spec.conditions:
+        out(f"sizes: only where {', '.join(result.spec.conditions)}")
     time = result.performance
     if time is not None:
         out(
