@@ -23,6 +23,7 @@ from warploom.synthesis.correctness.frame import (
 )
 from warploom.synthesis.correctness.frame_ranks import EMPTY_BODY as EMPTY_BODY_OF_RANKS
 from warploom.synthesis.correctness.legality import candidate_findings
+from warploom.synthesis.correctness.registers import launches_beyond_registers
 from warploom.synthesis.correctness.way_text import watch
 from warploom.synthesis.correctness.ways import Condition, UnwatchedError
 from warploom.synthesis.records import BuildOutcome
@@ -195,6 +196,9 @@ def nvcc_outcomes(
             said = NvccResult(False, result.log, result.seconds, False, errors, "")
             findings += [_renamed(f, source.parent) for f in nvcc_findings(said, source)]
             break
+        findings = findings or launches_beyond_registers(
+            body, result.log, PROGRAM, first_line_of_body()
+        )
     return outcomes, findings
 
 
