@@ -34,6 +34,10 @@ from warploom.workload.workload import Workload
 PROGRAM = "kernel.cu"
 _ENTRY = {"warploom_forward": "entry_forward"}
 """Names that begin with ours are the emulator's alone: it builds the entry point by another."""
+_DECLARED = (
+    'the entry point must be extern "C" int warploom_forward(void* const* inputs, '
+    "void* const* outputs, const long long* sizes, void* stream_handle)"
+)
 _NCCL = "2.32.3"  # no kernel of this agent calls it; the emulator's rules need a version
 _LEVEL = 1
 _PTXAS = re.compile(r"Used (\d+) registers")
@@ -155,6 +159,8 @@ def build_candidate(body: str, folder: Path, jobs: int | None, ranks: int = 1) -
 
 
 def _renamed(finding: Finding, folder: Path) -> Finding:
+    if _ENTRY["warploom_forward"] in finding.message:  # a conflict with our declaration of it
+        return dataclasses.replace(finding, file=PROGRAM, line=None, message=_DECLARED, hint="")
     file = None if finding.file is None else Path(finding.file).name
     message = finding.message.replace(f"{folder}/", "")
     return dataclasses.replace(finding, file=file, message=message)

@@ -1,10 +1,10 @@
-"""A launch that no GPU can start, for the registers that its threads need."""
+"""What no GPU can start: too many registers for its threads, or another entry point."""
 
 from pathlib import Path
 
 import pytest
 
-from warploom.synthesis.correctness.building import nvcc_outcomes
+from warploom.synthesis.correctness.building import Builds, nvcc_outcomes
 from warploom.synthesis.correctness.frame import first_line_of_body
 from warploom.synthesis.correctness.registers import launches_beyond_registers
 
@@ -73,3 +73,10 @@ def test_nvcc_says_how_many_registers_a_kernel_needs(
     assert [(one.kind, one.line) for one in findings] == (
         [("launch_error", 16 + first_line_of_body() - 1)] * told
     )
+
+
+def test_an_entry_point_of_other_parameters_is_told() -> None:
+    with Builds(1) as builds:
+        built = builds.of('extern "C" int warploom_forward(void** inputs) { return 0; }\n')
+    assert built.program is None
+    assert "void* stream_handle" in built.findings[0].message
