@@ -87,6 +87,36 @@ def _group_norm(
     return result.to(x.dtype).reshape(x.shape), flat[0], flat[1]
 
 
+def _of_channels(x: Any, weight: Any, bias: Any, mean: Any, scale: Any) -> Any:
+    """Return a batch norm, of which `mean` and `scale` are for each channel."""
+    shape = [-1 if dim == 1 else 1 for dim in range(x.dim())]
+    result = (_wide(x) - mean.reshape(shape)) * scale.reshape(shape)
+    if weight is not None:
+        result = result * weight.reshape(shape)
+    if bias is not None:
+        result = result + bias.reshape(shape)
+    return result.to(x.dtype)
+
+
+def _batch_norm(
+    x: Any, weight: Any, bias: Any, mean: Any, var: Any, momentum: float, eps: float
+) -> Any:
+    """Decompose a batch norm that is no training's: its moments are inputs."""
+    del momentum
+    scale = torch.rsqrt(var + eps)
+    return _of_channels(x, weight, bias, mean, scale), x.new_empty(0), x.new_empty(0)
+
+
+def _instance_norm(
+    x: Any, weight: Any, bias: Any, training: bool, momentum: float, eps: float
+) -> Any:
+    """Decompose a batch norm without kept moments, as `instance_norm` calls it."""
+    del training, momentum
+    var, mean = _moments(_wide(x), [dim for dim in range(x.dim()) if dim != 1], 0)
+    mean, scale = mean.reshape(-1), torch.rsqrt(var + eps).reshape(-1)
+    return _of_channels(x, weight, bias, mean, scale), mean, scale
+
+
 def _mean(x: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Any:
     dims = [d % x.dim() for d in (dim if dim else range(x.dim()))]
     wide = _wide(x if dtype is None else x.to(dtype))
@@ -181,6 +211,8 @@ def table() -> dict[Any, Any]:
             aten.var_mean.correction: _var_mean,
             aten.native_layer_norm.default: _layer_norm,
             aten.native_group_norm.default: _group_norm,
+            aten._native_batch_norm_legit_no_training.default: _batch_norm,
+            aten._native_batch_norm_legit.no_stats: _instance_norm,
             aten.mean.dim: _mean,
             aten.mean.default: _mean_all,
             aten.linalg_vector_norm.default: _vector_norm,
