@@ -6,7 +6,8 @@ So are conditions: `d0 > 20`, `d1%4 == 0`.
 import ast
 import functools
 import operator
-from collections.abc import Callable, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from warploom.core.errors import BadInputError
 
@@ -19,6 +20,11 @@ _COMPARISONS: dict[type[ast.cmpop], Callable[[float, float], bool]] = {
     ast.Eq: operator.eq, ast.NotEq: operator.ne, ast.Lt: operator.lt, ast.LtE: operator.le,
     ast.Gt: operator.gt, ast.GtE: operator.ge,
 }  # fmt: skip
+
+
+def named_in(text: str, names: Iterable[str]) -> tuple[str, ...]:
+    """Return those of some symbols that a text over symbols names, in their order."""
+    return tuple(name for name in names if re.search(rf"\b{name}\b", text))
 
 
 def holds(text: str, symbols: Mapping[str, int]) -> bool:

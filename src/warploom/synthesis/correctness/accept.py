@@ -16,7 +16,7 @@ from warploom.emulator import EmulatorBuild, EmulatorRun, RunOptions, run_many
 from warploom.evaluation.merged_findings import merge
 from warploom.evaluation.runs.fresh_memory import judge_fresh_reads
 from warploom.evaluation.runs.stale_reads import judge_stale_reads
-from warploom.synthesis.correctness.allowed import at_ends, attempts
+from warploom.synthesis.correctness.allowed import OF_ONE_SIZE, at_ends, attempts
 from warploom.synthesis.correctness.building import Builds, WatchedCandidate, nvcc_outcomes
 from warploom.synthesis.correctness.cases import (
     CasePlan,
@@ -46,7 +46,6 @@ CHECKS = (
     "surroundings-unchanged", "deterministic", "memory-and-races", "every-way",
 )  # fmt: skip
 """All checks, in the order of reports."""
-_OPTIONAL = frozenset({"sizes-of-zero", "sizes-of-one"})
 _SHOWN = 6
 _PATIENCE = 4
 
@@ -98,7 +97,7 @@ def _tried(
     spec: KernelSpec, plan: CasePlan, reference: ReferenceProcess, folder: Path
 ) -> tuple[tuple[PreparedCase, ...], str]:
     """Return a case on each rank; where the reference fails for all its sizes, why instead."""
-    why = "" if plan.check in _OPTIONAL else "no sizes meet the conditions and are small enough"
+    why = "" if plan.check in OF_ONE_SIZE else "no sizes meet the conditions and are small enough"
     for one in attempts(spec, plan):
         try:
             return prepare_ranks(spec, one, reference, folder), ""
@@ -118,7 +117,7 @@ def _require_all(cases: Sequence[PreparedCase], missed: Mapping[str, str]) -> No
     Raises:
         BadInputError: says at which sizes it fails.
     """
-    done = {case.plan.check for case in cases} | _OPTIONAL
+    done = {case.plan.check for case in cases} | OF_ONE_SIZE.keys()
     for check, why in missed.items():
         if check not in done:
             raise BadInputError(

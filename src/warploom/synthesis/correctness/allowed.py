@@ -5,22 +5,22 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
-from warploom.core.errors import BadInputError
-from warploom.synthesis.correctness.cases import CasePlan
+from warploom.synthesis.correctness.cases import CasePlan, elements_of
 from warploom.synthesis.correctness.tied import tied
 from warploom.synthesis.records import KernelSpec
-from warploom.synthesis.sizes import holds, shape_value
+from warploom.synthesis.sizes import holds, named_in
 
 _MOST_ELEMENTS = 400_000  # of all tensors of a case whose sizes were moved
 _REACH = 130  # how far a size is moved
 _FEW = 3
-_OWN = {"sizes-of-zero": 0, "sizes-of-one": 1}
+OF_ONE_SIZE = {"sizes-of-zero": 0, "sizes-of-one": 1}
+"""Checks of a size that a reference need not be for."""
 _BOUND = re.compile(r"(\w+) (>=|<=) (\d+)")
 
 
 def is_allowed(spec: KernelSpec, symbols: Mapping[str, int]) -> bool:
     """Whether sizes meet all conditions of a specification."""
-    return all(holds(text, symbols) for text in spec.conditions)
+    return not _broken(spec, symbols)
 
 
 def attempts(spec: KernelSpec, plan: CasePlan) -> Iterator[CasePlan]:
@@ -34,7 +34,7 @@ def attempts(spec: KernelSpec, plan: CasePlan) -> Iterator[CasePlan]:
     if not allowed:
         for one in plans:
             symbols = _moved(spec, one.symbols)
-            own = _OWN.get(plan.check)
+            own = OF_ONE_SIZE.get(plan.check)
             if symbols is not None and (own is None or own in symbols.values()):
                 yield replace(one, symbols=symbols)
                 return
@@ -59,7 +59,7 @@ def _moved(spec: KernelSpec, symbols: Mapping[str, int]) -> dict[str, int] | Non
         for name in (None, *symbols):
             start = others if name is None else {**others, name: symbols[name]}
             moved = _met(spec, start)
-            if moved is not None and _elements(spec, moved) <= _MOST_ELEMENTS:
+            if moved is not None and elements_of(spec, moved) <= _MOST_ELEMENTS:
                 return moved
     return None
 
@@ -71,8 +71,7 @@ def _met(spec: KernelSpec, symbols: Mapping[str, int]) -> dict[str, int] | None:
     while broken:
         better = [
             (len(_broken(spec, moved)), abs(moved[name] - sizes[name]), name, moved[name])
-            for name in sizes
-            if any(re.search(rf"\b{name}\b", text) for text in broken)
+            for name in named_in(" ".join(broken), sizes)
             for moved in _neighbors(spec, sizes, name)
         ]
         if not better or min(better)[0] >= len(broken):
@@ -84,6 +83,7 @@ def _met(spec: KernelSpec, symbols: Mapping[str, int]) -> dict[str, int] | None:
 
 
 def _broken(spec: KernelSpec, sizes: Mapping[str, int]) -> list[str]:
+    """Return the conditions that sizes do not meet."""
     return [text for text in spec.conditions if not holds(text, sizes)]
 
 
@@ -95,13 +95,3 @@ def _neighbors(spec: KernelSpec, sizes: Mapping[str, int], name: str) -> Iterato
     near = {n + more for n in numbers for more in (-1, 0, 1)}
     ways = {size + step * by for by in range(-_REACH, _REACH)} | near | {*sizes.values()}
     yield from ({**sizes, name: way} for way in ways if way >= 0)
-
-
-def _elements(spec: KernelSpec, symbols: Mapping[str, int]) -> int:
-    total = 0
-    for tensor in (*spec.inputs, *spec.outputs):
-        try:
-            total += math.prod(max(size, 1) for size in shape_value(tensor.shape, symbols))
-        except BadInputError:  # a size that is divided by is zero
-            continue
-    return total

@@ -17,7 +17,7 @@ from warploom.synthesis.correctness.whole_tiles import (
     tiles,
 )
 from warploom.synthesis.records import KernelSpec, TensorArg
-from warploom.synthesis.sizes import shape_value
+from warploom.synthesis.sizes import named_in, shape_value
 
 KINDS = (
     "normal",
@@ -102,6 +102,17 @@ def plan_cases(spec: KernelSpec, seed: int, text: str = "") -> tuple[CasePlan, .
     """
     planner = _Planner(spec, seed)
     return (*planner.cases(), *planner.named(text))
+
+
+def elements_of(spec: KernelSpec, symbols: Mapping[str, int]) -> int:
+    """Return how many elements all tensors have together, an empty one as one."""
+    total = 0
+    for tensor in (*spec.inputs, *spec.outputs):
+        try:
+            total += math.prod(max(size, 1) for size in shape_value(tensor.shape, symbols))
+        except BadInputError:  # a size that is divided by is zero: the case will be skipped
+            continue
+    return total
 
 
 def are_equals_unordered(spec: KernelSpec) -> bool:
@@ -270,7 +281,7 @@ class _Planner:
         """Whether the longest reduction is not along `name`: as many blocks would be launched."""
         if not REDUCING & set(self.spec.operations):
             return False
-        return not any(re.search(rf"\b{name}\b", rule.reduction) for rule in self.spec.tolerances)
+        return not any(named_in(rule.reduction, [name]) for rule in self.spec.tolerances)
 
     def _has_later_turns(self, name: str) -> bool:
         """Whether a row's loop goes along `name`: a later turn may lose what it must keep."""
@@ -351,14 +362,7 @@ class _Planner:
         return symbols
 
     def _elements(self, symbols: Mapping[str, int]) -> int:
-        total = 0
-        for tensor in (*self.spec.inputs, *self.spec.outputs):
-            try:
-                sizes = shape_value(tensor.shape, self._fitted(symbols))
-            except BadInputError:  # a size that is divided by is zero: the case will be skipped
-                continue
-            total += math.prod(max(size, 1) for size in sizes)
-        return total
+        return elements_of(self.spec, self._fitted(symbols))
 
     def _fitted(self, symbols: Mapping[str, int]) -> dict[str, int]:
         return {s.name: -(-symbols[s.name] // s.multiple) * s.multiple for s in self.spec.symbols}

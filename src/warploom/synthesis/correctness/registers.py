@@ -9,14 +9,14 @@ import re
 from collections.abc import Iterator
 
 from warploom.core.records import Finding, Severity
+from warploom.source.analysis.program import callee_of, launch_shape
+from warploom.source.syntax import parse_source
 
 _REGISTERS = 65_536
 _STEP = 8
 _WARP = 32
 _ENTRY = re.compile(r"Compiling entry function '(\w+)'.*?Used (\d+) registers", re.DOTALL)
-_LAUNCH = re.compile(r"\b(\w+)\s*(?:<[^<>;{}]*>)?\s*<<<")
 _NUMBER = re.compile(r"(?:dim3)?\s*[({]?\s*(\d+)[uUlL]*\s*[)}]?")
-_COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 
 
 def launches_beyond_registers(body: str, log: str, name: str, first_line: int) -> list[Finding]:
@@ -24,10 +24,9 @@ def launches_beyond_registers(body: str, log: str, name: str, first_line: int) -
 
     `first_line` is the line of the file on which `body` begins.
     """
-    text = _COMMENT.sub(lambda found: re.sub(r"[^\n]", " ", found[0]), body)
     needed = [(symbol, int(count)) for symbol, count in _ENTRY.findall(log)]
     findings: list[Finding] = []
-    for kernel, threads, line in _launches(text):
+    for kernel, threads, line in _launches(body):
         mangled = re.compile(rf"(?<!\d){len(kernel)}{kernel}")
         own = [count for symbol, count in needed if mangled.search(symbol)]
         most = max(own, default=0)
@@ -46,27 +45,14 @@ def launches_beyond_registers(body: str, log: str, name: str, first_line: int) -
     return findings
 
 
-def _launches(text: str) -> Iterator[tuple[str, int, int]]:
+def _launches(body: str) -> Iterator[tuple[str, int, int]]:
     """Yield the kernel, the threads of a block and the line of each launch that names a number."""
-    for found in _LAUNCH.finditer(text):
-        given = _arguments(text[found.end() :])
-        threads = _value(given[1], text) if len(given) > 1 else None
+    tree = parse_source(body)
+    for call in tree.nodes("call_expression"):
+        shape = launch_shape(call)
+        threads = _value(tree.node_text(shape[1]), body) if shape and len(shape) > 1 else None
         if threads is not None:
-            yield found[1], threads, text.count("\n", 0, found.start()) + 1
-
-
-def _arguments(text: str) -> list[str]:
-    """Return what stands between `<<<` and `>>>`, at commas outside of brackets."""
-    parts, depth = [""], 0
-    for at, letter in enumerate(text):
-        if depth == 0 and text.startswith(">>>", at):
-            return parts
-        depth += (letter in "([{") - (letter in ")]}")
-        if letter == "," and depth == 0:
-            parts.append("")
-        else:
-            parts[-1] += letter
-    return []
+            yield callee_of(call)[0], threads, tree.line_of(call.start_byte)
 
 
 def _value(text: str, body: str) -> int | None:

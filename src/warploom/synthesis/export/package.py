@@ -2,7 +2,6 @@
 
 import importlib.resources
 import json
-import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -20,6 +19,7 @@ from warploom.synthesis.export.templates import (
 from warploom.synthesis.export.verification import verification_text
 from warploom.synthesis.records import KernelSpec, TensorArg
 from warploom.synthesis.result import SynthesisResult
+from warploom.synthesis.sizes import named_in
 
 
 def write_package(
@@ -117,7 +117,7 @@ def binding_text(spec: KernelSpec, name: str) -> str:
 
 def _named(spec: KernelSpec, text: str) -> str:
     """Return the sizes that a condition names, with their values, as an expression."""
-    names = [s.name for s in spec.symbols if re.search(rf"\b{s.name}\b", text)]
+    names = named_in(text, [s.name for s in spec.symbols])
     return f"dict({', '.join(f'{name}={name}' for name in names)})"
 
 

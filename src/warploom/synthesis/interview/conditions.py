@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from warploom.synthesis.sizes import holds
+from warploom.synthesis.sizes import holds, named_in
 
 Tries = Callable[[Mapping[str, int]], str]
 """Says whether trace and reference "agree" at sizes, or differ ("differs"), or both fail."""
@@ -34,7 +34,7 @@ def conditions_of(
     example: Mapping[str, int], guards: Sequence[str], tries: Tries
 ) -> tuple[str, ...]:
     """Return the conditions of a specification, in a plain form; the example meets all of them."""
-    found = [_Guard(text, _names(text, example)) for text in guards]
+    found = [_Guard(text, named_in(text, example)) for text in guards]
     found.sort(key=lambda guard: (len(guard.names), len(guard.text)))
     points = list(_points(example, guards))
     kept: list[str] = []
@@ -66,10 +66,6 @@ def _is_broken_by_few(guard: _Guard, broken: Sequence[Mapping[str, int]]) -> boo
         return all(min(point[name] for name in guard.names) < _TINY for point in broken)
     values = {point[name] for point in broken for name in guard.names}
     return len(values) <= _MOST_TRIED and max(values) < _VAST[0]
-
-
-def _names(text: str, example: Mapping[str, int]) -> tuple[str, ...]:
-    return tuple(name for name in example if re.search(rf"\b{name}\b", text))
 
 
 def _points(example: Mapping[str, int], guards: Sequence[str]) -> Iterator[dict[str, int]]:

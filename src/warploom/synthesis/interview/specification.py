@@ -23,7 +23,7 @@ from warploom.synthesis.interview.several import (
 )
 from warploom.synthesis.records import KernelSpec, PrecisionTolerance, SymbolArg, TensorArg
 from warploom.synthesis.reference.client import ReferenceProcess
-from warploom.synthesis.sizes import size_value
+from warploom.synthesis.sizes import named_in, size_value
 
 _CARRIERS = frozenset({"view", "_to_copy", "clone", "unsqueeze", "expand", "squeeze", "permute",
                        "slice", "where", "alias"})  # fmt: skip
@@ -83,7 +83,7 @@ def interview(
         tolerances=tolerances,
         operations=operations,
         calls=tuple(trace["calls"]),
-        reduced=tuple(s.name for s in symbols if re.search(rf"\b{s.name}\b", " ".join(lengths))),
+        reduced=named_in(" ".join(lengths), [s.name for s in symbols]),
         constants={e["name"]: e["scalar"] for e in loaded["inputs"]
                    if isinstance(e.get("scalar"), int | float)},
         ranks=ranks,
@@ -209,7 +209,7 @@ def _compared(graph: Graph) -> dict[str, list[int]]:
 def _multiple(graph: Graph, symbol: str) -> int:
     """Return the least number that all divisors of a size divide."""
     texts = (size for node in graph.nodes for size in node.sizes)
-    own = [text for text in texts if re.search(rf"\b{symbol}\b", text)]
+    own = [text for text in texts if named_in(text, [symbol])]
     return math.lcm(*(int(found) for text in own for found in re.findall(r"//(\d+)", text)))
 
 

@@ -59,16 +59,21 @@ def _var_mean(x: Any, dim: Any = None, *, correction: Any = None, keepdim: bool 
     return var.to(x.dtype), mean.to(x.dtype)
 
 
+def _weighted(x: Any, weight: Any, bias: Any, shape: Any = None) -> Any:
+    """Return a norm times its weight and with its bias, where there are any, of this `shape`."""
+    if weight is not None:
+        x = x * (weight if shape is None else weight.reshape(shape))
+    if bias is not None:
+        x = x + (bias if shape is None else bias.reshape(shape))
+    return x
+
+
 def _layer_norm(x: Any, shape: Any, weight: Any, bias: Any, eps: float) -> Any:
     dims = list(range(x.dim() - len(shape), x.dim()))
     wide = _wide(x)
     var, mean = _moments(wide, dims, 0)
     scale = torch.rsqrt(var + eps)
-    result = (wide - mean) * scale
-    if weight is not None:
-        result = result * weight
-    if bias is not None:
-        result = result + bias
+    result = _weighted((wide - mean) * scale, weight, bias)
     return result.to(x.dtype), mean, scale
 
 
@@ -78,11 +83,7 @@ def _group_norm(
     wide = _wide(x).reshape(n, groups, c // groups, inner)
     var, mean = _moments(wide, [2, 3], 0)
     scale = torch.rsqrt(var + eps)
-    result = (wide - mean) * scale
-    if weight is not None:
-        result = result * weight.reshape(1, groups, c // groups, 1)
-    if bias is not None:
-        result = result + bias.reshape(1, groups, c // groups, 1)
+    result = _weighted((wide - mean) * scale, weight, bias, (1, groups, c // groups, 1))
     flat = [torch.squeeze(t, [2, 3]) for t in (mean, scale)]
     return result.to(x.dtype).reshape(x.shape), flat[0], flat[1]
 
@@ -91,11 +92,7 @@ def _of_channels(x: Any, weight: Any, bias: Any, mean: Any, scale: Any) -> Any:
     """Return a batch norm, of which `mean` and `scale` are for each channel."""
     shape = [-1 if dim == 1 else 1 for dim in range(x.dim())]
     result = (_wide(x) - mean.reshape(shape)) * scale.reshape(shape)
-    if weight is not None:
-        result = result * weight.reshape(shape)
-    if bias is not None:
-        result = result + bias.reshape(shape)
-    return result.to(x.dtype)
+    return _weighted(result, weight, bias, shape).to(x.dtype)
 
 
 def _batch_norm(

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations, product
 
-from warploom.synthesis.sizes import holds
+from warploom.synthesis.sizes import holds, named_in
 
 _MOST_TIMES = 64
 _MOST_TRIED = 4000
@@ -37,7 +37,7 @@ def relations_in(
     step = _step(guards)
     open_: list[tuple[str, frozenset[str]]] = []
     for text in guards:
-        names = frozenset(name for name in example if re.search(rf"\b{name}\b", text))
+        names = frozenset(named_in(text, example))
         if "==" in text and len(names) > 1 and not _always([text], names, (), step):
             open_.append((text, names))
     found: list[Relation] = []
