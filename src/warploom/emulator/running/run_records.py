@@ -245,7 +245,8 @@ class WayTaken:
     to thread, that was one step from turning out otherwise in every case of the run. A bound
     (`min`, `max`) `held` where its first value decided, and `failed` where the second did. Of real
     numbers `other` is the nearest of those that did not decide, NaN where there is none, and
-    `digest` tells those that did from others.
+    `digest` tells those that did from others. `turned`: it is of a loop, and held twice in a row in
+    one thread, or was less than a block's width from that in every case: a grid is rounded up.
     """
 
     number: int
@@ -255,15 +256,17 @@ class WayTaken:
     tight: bool
     other: float = math.nan
     digest: int = 0
+    turned: bool = False
 
 
 def way_taken(words: str) -> WayTaken:
-    """Return what one entry of the report says: `number:held:failed:open:tight:other:digest`."""
+    """Return what one entry of the report says: the fields of ways.cpp's report."""
     *counts, other, digest = words.split(":")
-    number, held, failed, is_open, tight = map(int, counts)
+    number, held, failed, is_open, tight, turned = map(int, counts)
     return WayTaken(
-        number, bool(held), bool(failed), not is_open, bool(tight), float(other), int(digest)
-    )
+        number, bool(held), bool(failed), not is_open, bool(tight), float(other), int(digest),
+        bool(turned),
+    )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

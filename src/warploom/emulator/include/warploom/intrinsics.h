@@ -122,19 +122,23 @@ inline float __fdividef(float _Wa, float _Wb) {
   return size > 0x1p126f && size <= 0x1.fffffep127f ? _Wa * 0.0f : _Wa / _Wb;
 }
 inline float fdividef(float _Wa, float _Wb) { return _Wa / _Wb; }
-inline float __expf(float _Wv) { return std::exp(_Wv); }
-inline float __exp10f(float _Wv) { return std::pow(10.0f, _Wv); }
-inline float __logf(float _Wv) { return std::log(_Wv); }
-inline float __log2f(float _Wv) { return std::log2(_Wv); }
-inline float __log10f(float _Wv) { return std::log10(_Wv); }
-inline float __powf(float _Wa, float _Wb) { return std::pow(_Wa, _Wb); }
-inline float __sinf(float _Wv) { return std::sin(_Wv); }
-inline float __cosf(float _Wv) { return std::cos(_Wv); }
-inline float __tanf(float _Wv) { return std::tan(_Wv); }
-inline float __tanhf(float _Wv) { return std::tanh(_Wv); }
-inline void __sincosf(float _Wv, float* _Ws, float* _Wc) {
-  *_Ws = std::sin(_Wv), *_Wc = std::cos(_Wv);
+// The quick functions are made of base-2 powers and logarithms, sine and cosine, which are near in
+// absolute terms only (2^-21.4 to 2^-22, CUDA C++ Programming Guide, Intrinsic Functions): next to
+// their zeros nothing of the result may be right, and a negative number has no power.
+inline float _Wto_2_22(float _Wv) {
+  return std::fabs(_Wv) < 2.0f ? std::nearbyint(_Wv * 0x1p22f) * 0x1p-22f : _Wv;
 }
+inline float __log2f(float _Wv) { return _Wto_2_22(std::log2(_Wv)); }
+inline float __logf(float _Wv) { return __log2f(_Wv) * 0.69314718055994530942f; }
+inline float __log10f(float _Wv) { return __log2f(_Wv) * 0.30102999566398119521f; }
+inline float __expf(float _Wv) { return std::exp2(_Wv * 1.4426950408889634074f); }
+inline float __exp10f(float _Wv) { return std::exp2(_Wv * 3.3219280948873623479f); }
+inline float __powf(float _Wa, float _Wb) { return std::exp2(_Wb * __log2f(_Wa)); }
+inline float __sinf(float _Wv) { return _Wto_2_22(std::sin(_Wv)); }
+inline float __cosf(float _Wv) { return _Wto_2_22(std::cos(_Wv)); }
+inline float __tanf(float _Wv) { return __sinf(_Wv) / __cosf(_Wv); }
+inline float __tanhf(float _Wv) { return std::tanh(_Wv); }
+inline void __sincosf(float _Wv, float* _Ws, float* _Wc) { *_Ws = __sinf(_Wv), *_Wc = __cosf(_Wv); }
 inline float __saturatef(float _Wv) {
   return _Wv < 0.0f ? 0.0f : _Wv > 1.0f ? 1.0f : _Wv == _Wv ? _Wv : 0.0f;
 }

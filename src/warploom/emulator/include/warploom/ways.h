@@ -11,12 +11,17 @@ namespace warploom {
 bool note_way(unsigned number, bool held, bool constant);
 // A comparison of whole numbers came within `steps` of turning out otherwise.
 void note_steps(unsigned number, unsigned long long steps);
+// The condition of loop `number` held or not in the running thread: after it held, to hold again is
+// another turn.
+void note_turn(unsigned number, bool held);
 // What follows is another case: how near a comparison came is told apart by these.
 void next_case();
 // The smaller or larger of two values was `first`, `second`, or both where they are equal. `other`
 // is the one that was not, and `real` says that their type is one of real numbers.
 void note_bound(unsigned number, bool first, bool second, bool constant, bool real, bool least,
                 double taken, double other);
+// From now on kernels are launched, but do not run: that they can be launched is all that is asked.
+void only_launch();
 // In this run bound `number` is moved beyond what it would be: whether it is, and that it shall be.
 bool is_moved(unsigned number);
 void move_bound(unsigned number);
@@ -31,6 +36,14 @@ WARPLOOM_INLINED constexpr bool way_noted(unsigned number, bool held) {
 template <class _WT>
 WARPLOOM_INLINED constexpr bool way(unsigned number, _WT value) {
   return way_noted(number, value ? true : false);
+}
+
+// The condition of a loop, which is returned.
+template <class _WT>
+WARPLOOM_INLINED constexpr bool way_turn(unsigned number, _WT value) {
+  const bool held = value ? true : false;
+  if (!__builtin_is_constant_evaluated()) note_turn(number, held);
+  return held;
 }
 
 WARPLOOM_INLINED constexpr void reached(unsigned number) {
