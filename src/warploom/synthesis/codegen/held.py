@@ -17,6 +17,8 @@ from warploom.synthesis.codegen.turns import turn_loop
 PLACE = "k"
 """The variable of the loop that loads."""
 _WORDS = re.compile(r"[A-Za-z_]\w*")
+_BY_PLACE = re.compile(r"static_cast<long long>\(k\d"), re.compile(r"const bool .* [<>]=? ")
+"""In a loop, an element's place as a value, and a comparison of order."""
 _OF_ROW = re.compile(r"(?:i\d+|d\d+|(?:in|tmp|out)\w*|k|larger_of|smaller_of)\Z")
 
 
@@ -31,6 +33,11 @@ class HasPlaces(Protocol):
     @property
     def places(self) -> Iterable[str]:
         """The names of its groups."""
+        ...
+
+    @property
+    def lines(self) -> Iterable[str]:
+        """The statements of an element."""
         ...
 
     def place(self, name: str) -> str:
@@ -102,12 +109,18 @@ class RowReads:
 
     counts: Counter[tuple[str, str, str]] = field(default_factory=Counter[tuple[str, str, str]])
     loops: int = 0
+    by_place: bool = False
 
     def note(self, loops: Iterable[HasPlaces | None]) -> None:
         """Note what a loop loads, which several reductions may share."""
+        loops = [loop for loop in loops if loop is not None]
+        for loop in loops:
+            self.by_place |= all(
+                any(wanted.search(line) for line in loop.lines) for wanted in _BY_PLACE
+            )
         found = {
             (loop.extent, loop.place(name), loop.dtype(name))
-            for loop in loops if loop is not None for name in loop.places
+            for loop in loops for name in loop.places
         }  # fmt: skip
         self.counts.update(sorted(found))
         self.loops += 1
@@ -117,7 +130,11 @@ class RowReads:
 
         It is half as much where elements of fewer bytes are `made` of it: their stores are short,
         and want more threads. On an H200 `quantize_int8` takes 49 us so, and 59 else.
+        Nothing is held where an element's place decides, as in a causal mask: what the mask lets
+        through beyond what is held, no case would be large enough to show.
         """
+        if self.by_place:
+            return None
         again = [
             key for key, count in self.counts.items()
             if count > 1 and all(map(_OF_ROW.match, _WORDS.findall(key[1])))
@@ -136,7 +153,7 @@ class RowReads:
         and rows of single bytes, whose elements are more work than their loads, 1.48.
         """
         keys = [key for key in self.counts if all(map(_OF_ROW.match, _WORDS.findall(key[1])))]
-        if len(self.counts) != 1 or not keys or ctypes_of.BYTES[keys[0][2]] == 1:
+        if self.by_place or len(self.counts) != 1 or not keys or ctypes_of.BYTES[keys[0][2]] == 1:
             return None
         each = width * ctypes_of.BYTES[keys[0][2]]
         held = _held(keys, width, most_bytes // each)

@@ -27,6 +27,36 @@ def _softmax(x: Any, dim: int, half_to_float: bool) -> Any:
     return result if half_to_float else result.to(x.dtype)
 
 
+def _safe_softmax(x: Any, dim: int, dtype: Any = None) -> Any:
+    """Decompose a softmax that makes zeros of a row in which all is minus infinity."""
+    wide = _wide(x if dtype is None else x.to(dtype))
+    limits = torch.finfo(wide.dtype)
+    top = torch.clamp(torch.amax(wide, dim, keepdim=True), min=limits.min)
+    power = torch.exp(wide - top)
+    total = torch.clamp(torch.sum(power, dim, keepdim=True), min=limits.tiny)
+    return (power / total).to(x.dtype if dtype is None else dtype)
+
+
+def _attention(
+    query: Any, key: Any, value: Any, dropout_p: float = 0.0, is_causal: bool = False, *,
+    attn_mask: Any = None, scale: float | None = None,
+) -> Any:  # fmt: skip
+    """Decompose an attention; a causal one does not read the scores that it masks."""
+    if dropout_p:
+        return NotImplemented
+    factor = 1.0 / query.shape[-1] ** 0.5 if scale is None else scale
+    scores = torch.matmul(_wide(query), _wide(key).transpose(-2, -1)) * factor
+    if is_causal:
+        rows, columns = (torch.arange(scores.shape[dim], device=query.device) for dim in (-2, -1))
+        scores = torch.where(columns <= rows[:, None], scores, float("-inf"))
+    if attn_mask is not None and attn_mask.dtype is torch.bool:
+        scores = torch.where(attn_mask, scores, float("-inf"))
+    elif attn_mask is not None:
+        scores = scores + attn_mask
+    result = torch.matmul(_safe_softmax(scores, -1), _wide(value)).to(query.dtype)
+    return result, query.new_empty(0)
+
+
 def _log_softmax(x: Any, dim: int, half_to_float: bool) -> Any:
     wide = _wide(x)
     shifted = wide - torch.amax(wide, dim, keepdim=True)
@@ -203,6 +233,8 @@ def table() -> dict[Any, Any]:
     found.update(
         {
             aten._softmax.default: _softmax,
+            aten._safe_softmax.default: _safe_softmax,
+            aten._scaled_dot_product_flash_attention_for_cpu.default: _attention,
             aten._log_softmax.default: _log_softmax,
             aten.var.correction: _var,
             aten.var_mean.correction: _var_mean,
