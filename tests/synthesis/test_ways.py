@@ -73,6 +73,20 @@ def test_constants_and_guards_of_whole_launches_are_no_choice() -> None:
     assert not _told(body, _way(0, held=True, failed=False, tight=True))
 
 
+@pytest.mark.parametrize("loop", ["for (long long r = sizes[0]; r < 9; r += 4) {}",
+                                  "while (sizes[0] < 9) {}"])  # fmt: skip
+def test_a_loop_needs_a_second_turn(loop: str) -> None:
+    body = _entry(f"  {loop}\n  return 0;")
+    (condition,) = watch(body).conditions
+    once = WayTaken(0, held=True, failed=True, constant=False, tight=False)
+    assert [words for _, words in unshown([condition], [once])] == [
+        "let no thread take a second turn"
+    ]
+    assert not unshown([condition], [replace(once, turned=True)])
+    turned_round = watch(_entry("  while (!(sizes[0] >= 9)) {}\n  return 0;")).conditions
+    assert unshown(turned_round, [once])
+
+
 def test_labels_of_a_switch_are_told_by_what_is_taken() -> None:
     body = _entry("  switch (sizes[0]) {\n  case 1: return 0;\n  case 5: break;\n"
                   "  default: return 1;\n  }\n  return 0;")  # fmt: skip

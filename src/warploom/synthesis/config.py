@@ -53,7 +53,7 @@ class SynthesisConfig:
     nvcc: bool = True
     architectures: tuple[str, ...] = ()
     seed: int | None = None
-    seconds: float = 60.0
+    seconds: float = 120.0
     jobs: int | None = None
     priority: OptimizationPriority = OptimizationPriority.LATENCY
     retries: Retries = field(default_factory=Retries)

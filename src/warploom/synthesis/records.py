@@ -84,7 +84,8 @@ class KernelSpec:
 
     Its C entry point gets the inputs' and the outputs' pointers in this order, and the values of
     `symbols`. `operations` are those of its graph, `calls` what the reference calls itself;
-    `reduced` are the sizes along which something is reduced, scanned or multiplied.
+    `reduced` are the sizes along which something is reduced, scanned or multiplied, `longest` is
+    the length that is longest at the example's sizes.
     `ranks` is how many processes call it together; of several, each has a window of `window` bytes
     that the others reach. `conditions` are over the symbols: where one is broken, the reference
     does something else than the specification says, or fails.
@@ -100,6 +101,7 @@ class KernelSpec:
     operations: tuple[str, ...] = ()
     calls: tuple[str, ...] = ()
     reduced: tuple[str, ...] = ()
+    longest: str = "1"
     constants: Mapping[str, float] = field(default_factory=dict[str, float])
     ranks: int = 1
     window: str = "0"

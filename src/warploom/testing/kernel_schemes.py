@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from warploom.testing.kernel_attacks import REFERENCE
 
-_EXAMPLE = """
+EXAMPLE = """
 import torch
 
 
@@ -21,7 +21,9 @@ def example_inputs(seed):
     g = torch.Generator().manual_seed(seed)
     return (%s,)
 """
-_FLOATS = "torch.randn(19, 37, generator=g)"
+"""A reference file: its parameter, what it returns, and an example of it."""
+FLOATS = "torch.randn(19, 37, generator=g)"
+"""An example of real numbers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,20 +106,20 @@ _BY_ROW = "  if (sizes[0] > 0) rows<<<sizes[0], 128, 0, stream>>>(x, y, sizes[1]
 
 TASKS = {
     "twice": _elements(REFERENCE, "float", "x[i] * 2.0f + 1.0f"),
-    "scale": _elements(_EXAMPLE % ("x", "x * 3.0", _FLOATS), "float", "x[i] * 3.0f"),
-    "relu": _elements(_EXAMPLE % ("x", "torch.relu(x)", _FLOATS), "float",
+    "scale": _elements(EXAMPLE % ("x", "x * 3.0", FLOATS), "float", "x[i] * 3.0f"),
+    "relu": _elements(EXAMPLE % ("x", "torch.relu(x)", FLOATS), "float",
                       "x[i] != x[i] ? x[i] : fmaxf(x[i], 0.0f)"),
-    "move": _elements(_EXAMPLE % ("x", "x.t().contiguous()", _FLOATS), "float",
+    "move": _elements(EXAMPLE % ("x", "x.t().contiguous()", FLOATS), "float",
                       "x[i % d0 * d1 + i / d0]"),
     "ints": _elements(
-        _EXAMPLE % ("x", "x * 3 + 7", "torch.randint(-99, 99, (19, 37), generator=g, "
+        EXAMPLE % ("x", "x * 3 + 7", "torch.randint(-99, 99, (19, 37), generator=g, "
                     "dtype=torch.int32)"), "int", "x[i] * 3 + 7"),
     "half": _elements(
-        _EXAMPLE % ("x", "x * 3.0 + 1.0", _FLOATS + ".half()"), "__half",
+        EXAMPLE % ("x", "x * 3.0 + 1.0", FLOATS + ".half()"), "__half",
         "__float2half_rn(__half2float(__float2half_rn(__half2float(x[i]) * 3.0f)) + 1.0f)"),
-    "sums": SchemeTask(_EXAMPLE % ("x", "x.sum(1)", _FLOATS), ("float", "float"), _ROWS, _BY_ROW,
+    "sums": SchemeTask(EXAMPLE % ("x", "x.sum(1)", FLOATS), ("float", "float"), _ROWS, _BY_ROW,
                        "sizes[0]"),
-    "softmax": SchemeTask(_EXAMPLE % ("x", "torch.softmax(x, 1)", _FLOATS), ("float", "float"),
+    "softmax": SchemeTask(EXAMPLE % ("x", "torch.softmax(x, 1)", FLOATS), ("float", "float"),
                           _SOFTMAX, _BY_ROW),
 }  # fmt: skip
 """The tasks, by name."""

@@ -21,7 +21,7 @@ class PreparedTask:
     reference: ReferenceProcess
     secret: Path
 
-    def judge(self, text: str, seconds: float = 60.0) -> CorrectnessReport:
+    def judge(self, text: str, seconds: float = 120.0) -> CorrectnessReport:
         """Send a kernel through acceptance, without nvcc."""
         trial = prepare_trial(self.spec, self.reference, self.seed, self.secret, text)
         return accept(text, self.spec, trial, seconds=seconds, jobs=2)

@@ -23,10 +23,12 @@ from warploom.synthesis.correctness.cases import (
     are_equals_unordered,
     is_nan_unordered,
     plan_cases,
+    tall_cases,
 )
 from warploom.synthesis.correctness.compare import compare
 from warploom.synthesis.correctness.every_way import Shown, unshown_findings
 from warploom.synthesis.correctness.expectations import PreparedCase, prepare_ranks
+from warploom.synthesis.correctness.launches import launch_findings
 from warploom.synthesis.correctness.running import (
     CaseResult,
     LaidCase,
@@ -43,11 +45,11 @@ CHECKS = (
     "legality", "build", "nvcc", "private-seeds", "odd-sizes", "even-sizes", "named-sizes",
     "sizes-of-zero", "sizes-of-one", "sizes-at-ends", "long", "accumulation", "magnitudes",
     "special-values", "ties", "misaligned", "aliasing", "inputs-unchanged",
-    "surroundings-unchanged", "deterministic", "memory-and-races", "every-way",
+    "surroundings-unchanged", "deterministic", "memory-and-races", "every-way", "launches",
 )  # fmt: skip
 """All checks, in the order of reports."""
 _SHOWN = 6
-_PATIENCE = 4
+_PATIENCE = 2
 
 
 @dataclass(frozen=True)
@@ -57,6 +59,7 @@ class Trial:
     seed: int
     cases: tuple[PreparedCase, ...]
     skipped: tuple[str, ...]
+    tall: tuple[PreparedCase, ...] = ()
 
 
 def prepare_trial(
@@ -90,7 +93,9 @@ def prepare_trial(
     weak = weak_outputs(spec, cases)
     if weak:
         raise BadInputError(f"this task proves nothing: {weak[0]}")
-    return Trial(seed, tuple(cases), tuple(skipped))
+    tall = tall_cases(spec, seed) if spec.ranks == 1 else ()
+    launched = [case for plan in tall for case in _tried(spec, plan, reference, folder)[0]]
+    return Trial(seed, tuple(cases), tuple(skipped), tuple(launched))
 
 
 def _tried(
@@ -134,7 +139,7 @@ def accept(
     trial: Trial,
     *,
     architectures: Sequence[str] = (),
-    seconds: float = 60.0,
+    seconds: float = 120.0,
     jobs: int | None = None,
     builds: Builds | None = None,
 ) -> CorrectnessReport:
@@ -248,11 +253,19 @@ class _Judge:
         def is_right(result: CaseResult) -> bool:
             return not self._problems(result)
 
-        for finding in unshown_findings(self.body, watched, first, run, is_right)[:_SHOWN]:
-            self._refuse(finding)
+        found = unshown_findings(self.body, watched, first, run, is_right)
+        for finding in found[:_SHOWN]:
+            self._refuse("every-way", finding)
+        if found or watched.program is None:
+            return
+        types = [tensor.dtype for tensor in self.spec.inputs]
+        tall = [lay_out(case, types, case.plan.seed) for case in self.trial.tall]
+        self.done["launches"] += len(tall)
+        for finding in launch_findings(watched.program, first.options, tall, run)[:1]:
+            self._refuse("launches", finding)
 
-    def _refuse(self, finding: Finding) -> None:
-        self.failed.setdefault("every-way", finding.message)
+    def _refuse(self, check: str, finding: Finding) -> None:
+        self.failed.setdefault(check, finding.message)
         self.findings.append(finding)
 
     def _again(self, program: EmulatorBuild, one: EmulatorRun, how: RunOptions) -> EmulatorRun:

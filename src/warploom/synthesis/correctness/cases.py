@@ -27,6 +27,7 @@ KINDS = (
     "small",
     "flat",
     "wide",
+    "scales",
     "special",
     "rows",
     "zero",
@@ -38,11 +39,12 @@ _CHECKS = {
         ("special", "rows", "halves", "early", "late", "nans", "few-nans"), "special-values"
     ),
     **dict.fromkeys(("ties", "few-ties"), "ties"),
-    **dict.fromkeys(("large", "negative", "small", "flat", "wide", "zero"), "magnitudes"),
+    **dict.fromkeys(("large", "negative", "small", "flat", "wide", "scales", "zero"), "magnitudes"),
 }  # fmt: skip
-_EQUALIZING = ("large", "negative", "wide", "special", "rows", "zero", "halves")
-_OF_ONE_ORDER = ("wide", "large")  # values on both sides of 1, far from it
+_EQUALIZING = ("large", "negative", "wide", "scales", "special", "rows", "zero", "halves")
+_OF_ONE_ORDER = ("wide", "scales", "large")  # values on both sides of 1, far from it
 _WITH_NAN = ("special", "rows")
+_ATTENTION = "scaled_dot_product"
 _OF_PLACES = ("argmax", "argmin", "topk", "sort")
 _SMALL = (2, 3, 5, 7, 11, 13, 17, 31, 33)
 _BATCHES = (2, 3, 5)
@@ -104,6 +106,20 @@ def plan_cases(spec: KernelSpec, seed: int, text: str = "") -> tuple[CasePlan, .
     return (*planner.cases(), *planner.named(text))
 
 
+def tall_cases(spec: KernelSpec, seed: int) -> tuple[CasePlan, ...]:
+    """Return a case of each size, beyond what a grid's second and third dimension have.
+
+    Kernels are not run with it, only launched.
+    """
+    names = [symbol.name for symbol in spec.symbols]
+    every = [{**dict.fromkeys(names, 1), name: _VAST + 1 + seed % 97} for name in names]
+    return tuple(
+        CasePlan(f"{name}-tall", "launches", symbols, "normal", seed)
+        for name, symbols in zip(names, every, strict=True)
+        if elements_of(spec, symbols) <= _MOST_VAST
+    )
+
+
 def elements_of(spec: KernelSpec, symbols: Mapping[str, int]) -> int:
     """Return how many elements all tensors have together, an empty one as one."""
     total = 0
@@ -126,6 +142,15 @@ def are_equals_unordered(spec: KernelSpec) -> bool:
 def is_nan_unordered(spec: KernelSpec) -> bool:
     """Whether a reference takes extremes over ranks, where it says nothing of a NaN."""
     return bool(UNORDERED & set(spec.operations))
+
+
+def leaves_nan_open(spec: KernelSpec) -> bool:
+    """Whether what becomes of NaN and infinity is for each implementation of a reference to choose.
+
+    PyTorch's attentions differ: one skips keys that are masked, or blocks of them, another
+    multiplies them by zero, which NaN survives.
+    """
+    return any(_ATTENTION in call for call in spec.calls)
 
 
 def takes_products(spec: KernelSpec) -> bool:
@@ -177,7 +202,9 @@ class _Planner:
                     yield replace(plan, name=f"{name}-long-{equals}")
             yield from self._vast(name)
         yield self._case("even", "even-sizes", self._even(), "normal")
-        sizes = (self._stretched(0), self._odd(), self._even(), self._stretched(-1))
+        sizes = (
+            self._stretched(0), self._odd(), self._even(), self._even(), self._stretched(-1)
+        )  # fmt: skip
         for at, (symbols, shifts) in enumerate(zip(sizes, self._shifts(), strict=True)):
             yield self._case(f"guarded-{at}", "misaligned", symbols, "normal", shifts=shifts)
         yield from self._aliased(self._small())
@@ -225,9 +252,13 @@ class _Planner:
         return plan if shifts is None else replace(plan, guarded=True, shifts=shifts)
 
     def _shifts(self) -> tuple[tuple[int, int], ...]:
-        """Return how tensors lie off an alignment: inputs and outputs, together and alone."""
+        """Return how tensors lie off an alignment: inputs and outputs, together and alone.
+
+        Those that are alone in even sizes lie off that of a pair, too.
+        """
         a, b, c = self.random.sample((1, 2, 3), 3)
-        return (a, a), (0, b), (c, 0), (b, c)
+        odd = self.random.choice((1, 3))
+        return (a, a), (0, b), (odd, 0), (0, odd), (b, c)
 
     def _small(self) -> dict[str, int]:
         """Return small sizes, all different where that is possible."""
@@ -281,7 +312,7 @@ class _Planner:
         """Whether the longest reduction is not along `name`: as many blocks would be launched."""
         if not REDUCING & set(self.spec.operations):
             return False
-        return not any(named_in(rule.reduction, [name]) for rule in self.spec.tolerances)
+        return not named_in(self.spec.longest, [name])
 
     def _has_later_turns(self, name: str) -> bool:
         """Whether a row's loop goes along `name`: a later turn may lose what it must keep."""

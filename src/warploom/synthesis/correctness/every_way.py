@@ -16,7 +16,12 @@ from warploom.synthesis.correctness.running import (
     with_other_values,
     write_cases,
 )
-from warploom.synthesis.correctness.way_bounds import bound_finding, bounds_by_named, one_sided
+from warploom.synthesis.correctness.way_bounds import (
+    bound_finding,
+    bounds_by_named,
+    one_sided,
+    two_sided,
+)
 from warploom.synthesis.correctness.ways import (
     Condition,
     joined_ways,
@@ -71,8 +76,12 @@ def unshown_findings(
         free = _of_values(watched.program, first, run, by_named)
         bounds = [(bound, side) for bound, side in bounds if bound.number not in free]
     moved = _Moved(watched.program, first, run, is_right)
-    if ways and bounds:
-        ways = unshown(watched.conditions, joined_ways([one.ways, *moved.ways(bounds)]))
+    shown: list[Sequence[WayTaken]] = [one.ways]
+    # What few cases reach may hang on a bound that decided in these: where a row's greatest lies.
+    for more in (bounds, two_sided(watched.conditions, one.ways)):
+        if ways and more:
+            shown += moved.ways(more)
+            ways = unshown(watched.conditions, joined_ways(shown))
     return [
         *moved.findings(bounds),
         *(way_finding(condition, words, cases) for condition, words in ways),
@@ -96,7 +105,10 @@ def _of_values(
 
 @dataclass(frozen=True)
 class _Moved:
-    """Runs with bounds that no case reached, moved until they decide."""
+    """Runs with bounds that no case reached, moved until they decide.
+
+    What is done then was done nowhere else, so that races are looked for too.
+    """
 
     program: EmulatorBuild
     first: Shown
@@ -117,24 +129,23 @@ class _Moved:
     def ways(self, bounds: Sequence[Bounded]) -> list[Sequence[WayTaken]]:
         """Return the ways that conditions took in runs with moved bounds whose results are right.
 
-        A condition that hangs on a bound which no case reaches may take its other way there. What
-        it does then was done nowhere else, so that races are looked for too.
+        A condition that hangs on a bound which no case reaches may take its other way there.
         """
-        together = self._taken(bounds, race=True)
+        together = self._taken(bounds)
         if together is not None:
             return [together]
-        alone = [self._taken([bound], race=True) for bound in bounds]
+        alone = [self._taken([bound]) for bound in bounds]
         return [ways for ways in alone if ways is not None]
 
-    def _taken(self, bounds: Sequence[Bounded], *, race: bool = False) -> Sequence[WayTaken] | None:
+    def _taken(self, bounds: Sequence[Bounded]) -> Sequence[WayTaken] | None:
         """Return the ways taken with these bounds moved; None where a result is not right."""
         key = frozenset(bound.number for bound, _ in bounds)
         if key not in self.done:
-            self.done[key] = self._played(key, race)
+            self.done[key] = self._played(key)
         return self.done[key]
 
-    def _played(self, numbers: frozenset[int], race: bool) -> Sequence[WayTaken] | None:
-        options = replace(self.first.options, race=race)
+    def _played(self, numbers: frozenset[int]) -> Sequence[WayTaken] | None:
+        options = self.first.options
         if options.folder is None:
             raise ValueError("the cases must lie in a folder, but there is none")
         words = " ".join(map(str, sorted(numbers)))

@@ -8,7 +8,12 @@ from typing import Any
 import numpy as np
 
 from warploom.core.errors import BadInputError, SourceError
-from warploom.synthesis.correctness.cases import CasePlan, takes_products
+from warploom.synthesis.correctness.cases import (
+    REDUCING,
+    CasePlan,
+    leaves_nan_open,
+    takes_products,
+)
 from warploom.synthesis.correctness.compare import Expected
 from warploom.synthesis.correctness.numbers import is_floating
 from warploom.synthesis.records import KernelSpec
@@ -88,7 +93,7 @@ def _request_of(spec: KernelSpec, plan: CasePlan) -> dict[str, Any]:
     return {
         "seed": plan.seed, "kind": plan.kind, "inputs": entries_of(spec, plan),
         "distinct": _asks_for_places(spec), "subnormals": not takes_products(spec),
-        "values": list(plan.values),
+        "values": list(plan.values), "pointwise": not REDUCING & set(spec.operations),
     }  # fmt: skip
 
 
@@ -108,8 +113,10 @@ def _prepared(
             )
         length = size_value(spec.tolerances[at].reduction, _named(spec, sizes))
         one = _expected(stem, at, entry, length, places=_asks_for_places(spec))
-        products = takes_products(spec)
-        outputs.append(replace(one, scale=answer["scale"], products=products))
+        outputs.append(
+            replace(one, scale=answer["scale"], products=takes_products(spec),
+                    open=leaves_nan_open(spec))
+        )  # fmt: skip
     inputs = tuple(Path(f"{stem}.in{at}").read_bytes() for at in range(len(shapes)))
     for path in stem.parent.glob(f"{stem.name}.*"):
         path.unlink()
@@ -130,8 +137,8 @@ def entries_of(spec: KernelSpec, plan: CasePlan) -> list[Mapping[str, Any]]:
 
 
 def is_whole(spec: KernelSpec) -> bool:
-    """Whether a task is of integers alone: these wrap, whatever their values."""
-    return not any(is_floating(t.dtype) for t in (*spec.inputs, *spec.outputs))
+    """Whether a task is given integers alone: these wrap, whatever their values."""
+    return not any(is_floating(tensor.dtype) for tensor in spec.inputs)
 
 
 def _asks_for_places(spec: KernelSpec) -> bool:

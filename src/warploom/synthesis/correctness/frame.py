@@ -268,11 +268,17 @@ int main() {
 _CALL = "\n  const int failed = warploom_forward("
 MOVED_FILE = "moved.txt"
 """The numbers of the bounds that a watched program moves in this run."""
+LAUNCH_FILE = "launch-only.txt"
+"""Where a watched program finds this file, its kernels are launched but do not run."""
 _COUNT = "  const long long count = harness_number(file);\n"
 _MOVE = f"""  if (std::FILE* moved = std::fopen("{MOVED_FILE}", "rb")) {{
     unsigned number = 0;
     while (std::fscanf(moved, "%u", &number) == 1) warploom::move_bound(number);
     std::fclose(moved);
+  }}
+  if (std::FILE* only = std::fopen("{LAUNCH_FILE}", "rb")) {{
+    warploom::only_launch();
+    std::fclose(only);
   }}
 """
 
@@ -280,7 +286,7 @@ _MOVE = f"""  if (std::FILE* moved = std::fopen("{MOVED_FILE}", "rb")) {{
 def program_text(body: str, *, watched: bool = False, ranks: int = 1) -> str:
     """Return the whole program with `body` as its region; a watched one says when cases begin.
 
-    It also moves the bounds that MOVED_FILE names, where there is one.
+    It also moves the bounds that MOVED_FILE names, and looks for LAUNCH_FILE, where there is one.
     """
     closing = "" if body.endswith("\n") else "\n"
     main = _MAIN if ranks == 1 else of_ranks(_MAIN)

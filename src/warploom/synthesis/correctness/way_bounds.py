@@ -5,6 +5,7 @@ one that no case reaches may hide a size: `min(n, kMost)`. So both values are wa
 never decided, the bound is moved until it does, and the results must stay right.
 """
 
+import math
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -26,6 +27,7 @@ _CHANGING = re.compile(r"\+\+|--|(?<![=!<>])=(?!=)|<<=|>>=")
 _CAST = re.compile(
     r"static_cast(?=\()|\((?:unsigned|int|long|short|char|float|double|size_t|u?int\d+_t)+\)"
 )
+_MOST_TWO_SIDED = 6
 _CLOSE = 1e-6  # a float that is written with nine digits, of itself
 _CURE = (
     "remove the bound, or write it as a number: sizes that a kernel names are tried, where all "
@@ -148,6 +150,17 @@ def one_sided(
         if way is not None and way.held != way.failed and not way.constant:
             found.append((one, "second" if way.held else "first"))
     return found
+
+
+def two_sided(
+    conditions: Sequence[Condition], taken: Iterable[WayTaken]
+) -> list[tuple[Condition, str]]:
+    """Return the first few bounds of whole numbers of which each value decided."""
+    known = {one.number: one for one in taken}
+    bounds = [one for one in conditions if one.bound and one.number in known]
+    ways = [(one, known[one.number]) for one in bounds]
+    found = [(one, "") for one, way in ways if way.held and way.failed and math.isnan(way.other)]
+    return found[:_MOST_TWO_SIDED]
 
 
 def bounds_by_named(taken: Iterable[WayTaken], text: str) -> dict[int, int]:

@@ -243,7 +243,18 @@ class _Watcher:
                 if first is not None:
                     self.visit(first)
                 value = condition.child_by_field_name("value") or condition
-            self.condition(value, self.exits.of_statement(node, value))
+            free = self.exits.of_statement(node, value)
+            if node.type in ("for_statement", "while_statement"):
+                self._loop(value, free)
+            else:
+                self.condition(value, free)
+
+    def _loop(self, condition: Node, free: frozenset[bool]) -> None:
+        """Watch the condition of a loop: what a later turn does differs from the first."""
+        self._insert(_plain(condition).start_byte, f"warploom::way_turn({len(self.conditions)}u, (")
+        number, goes_on = self.condition(condition, free)
+        self._insert(_plain(condition).end_byte, "))")
+        self.conditions[number] = replace(self.conditions[number], goes_on=goes_on)
 
     def _ternary(self, node: Node) -> None:
         bound = chosen_bound(self.tree, node)

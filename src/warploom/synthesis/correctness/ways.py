@@ -18,6 +18,13 @@ _CURE = (
 )
 
 
+_ONE_TURN = "let no thread take a second turn"
+_CURE_TURN = (
+    "bound how many blocks or threads take turns by min(..., a number): such a bound is moved; or "
+    "remove the loop"
+)
+
+
 class UnwatchedError(ValueError):
     """Text whose conditions cannot be watched: where, and what it is."""
 
@@ -33,7 +40,8 @@ class Condition:
     `labels`: it is one of these, of a switch, which all have to be taken once it is come to. A
     function without a name is a label by itself. Of a joined condition `parts` are the numbers of
     its parts, each with the way on which it holds; `joined` is the way of a part that decides it.
-    A `bound` is no condition: it takes the smaller or the larger of two values.
+    A `bound` is no condition: it takes the smaller or the larger of two values. A loop `goes_on` on
+    this way of its condition, which some thread has to take twice in a row.
     """
 
     number: int
@@ -44,6 +52,7 @@ class Condition:
     parts: tuple[tuple[int, bool], ...] = ()
     joined: bool = False
     bound: bool = False
+    goes_on: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,10 +84,19 @@ def unshown(
             if one.number not in known and not decided and True not in one.free:
                 found.append((one, "was never come to"))
             continue
+        way_taken = known.get(one.number)
+        if way_taken is not None and _took_one_turn(one, way_taken):
+            found.append((one, _ONE_TURN))
         for way, words in ((True, "was never true"), (False, "was always true")):
             if one.number in known and not _is_shown(one, way, known, every):
                 found.append((one, words))
     return found
+
+
+def _took_one_turn(one: Condition, taken: WayTaken) -> bool:
+    """Whether it is a loop's that was entered, in which no thread came to a second turn."""
+    entered = {True: taken.held, False: taken.failed, None: False}[one.goes_on]
+    return entered and not (taken.turned or taken.constant)
 
 
 def joined_ways(runs: Sequence[Iterable[WayTaken]]) -> list[WayTaken]:
@@ -90,6 +108,7 @@ def joined_ways(runs: Sequence[Iterable[WayTaken]]) -> list[WayTaken]:
             way = replace(
                 other, held=other.held or way.held, failed=other.failed or way.failed,
                 constant=other.constant and way.constant, tight=other.tight and way.tight,
+                turned=other.turned or way.turned,
             )  # fmt: skip
         known[way.number] = way
     return list(known.values())
@@ -120,11 +139,12 @@ def _took(part: Condition, way: bool, known: Mapping[int, WayTaken]) -> bool:
 
 def way_finding(condition: Condition, words: str, cases: int) -> Finding:
     """Return what to say of a way that no case took."""
+    one_turn = words == _ONE_TURN
     return Finding(
         "way_not_shown", Severity.ERROR,
         f"`{condition.text}` {words} in {cases} cases: what is done otherwise is not shown"
         if words == "was always true"
         else
         f"`{condition.text}` {words} in any of {cases} cases: what is done then is not shown",
-        _CURE, "kernel.cu", condition.line + first_line_of_body() - 1,
+        _CURE_TURN if one_turn else _CURE, "kernel.cu", condition.line + first_line_of_body() - 1,
     )  # fmt: skip

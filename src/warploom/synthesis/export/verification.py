@@ -28,6 +28,8 @@ MEANING = {
     "surroundings-unchanged": "words around the tensors are as they were",
     "deterministic": "another schedule gives the same bits",
     "memory-and-races": "no access out of bounds, no read of what nobody wrote, no race",
+    "launches": "each size beyond the 65,535 blocks that a grid has in y and z: kernels were "
+    "launched there, not run",
     "every-way": "each way of each condition was taken in a compared call, or fails openly; a "
     "bound that no call reached was moved, and the results stayed right",
     ON_GPU: "the same trial on a GPU, twice, and under compute-sanitizer's tools",

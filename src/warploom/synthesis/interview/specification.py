@@ -67,8 +67,9 @@ def interview(
     if collective is not None:
         symbols = divided(symbols, graph, collective, ranks)
     example = {symbol.name: symbol.example for symbol in symbols}
-    lengths = list(_reductions(graph))
-    text = max(lengths, key=lambda length: size_value(length, example), default="1")
+    lengths = list(dict.fromkeys(_reductions(graph)))
+    longest = max(lengths, key=lambda length: size_value(length, example), default="1")
+    text = f"max({', '.join(lengths)})" if len(lengths) > 1 else longest
     if collective is not None and collective.op in REDUCING:
         text = f"({text}*{ranks})"
     operations = tuple(dict.fromkeys(node.op for node in graph.nodes))
@@ -84,6 +85,7 @@ def interview(
         operations=operations,
         calls=tuple(trace["calls"]),
         reduced=named_in(" ".join(lengths), [s.name for s in symbols]),
+        longest=longest,
         constants={e["name"]: e["scalar"] for e in loaded["inputs"]
                    if isinstance(e.get("scalar"), int | float)},
         ranks=ranks,

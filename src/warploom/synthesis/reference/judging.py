@@ -10,7 +10,7 @@ from typing import Any
 
 from warploom.synthesis.reference.failures import ReferenceFailedError, first_line, line_in
 from warploom.synthesis.reference.loading import Loaded
-from warploom.synthesis.reference.torch_module import is_tensor, torch
+from warploom.synthesis.reference.torch_module import attention, is_tensor, torch
 
 _PERTURBED = 6
 _ROUNDED = 4
@@ -166,8 +166,8 @@ def evaluate(
     copies = [value.clone() if is_tensor(value) else value for value in inputs]
     try:
         with torch.no_grad():
-            if double:
-                with mode or _InDouble():
+            if double:  # an attention's steps one by one: each of them rounds
+                with attention.sdpa_kernel(attention.SDPBackend.MATH), mode or _InDouble():
                     result = loaded.function(*copies)
             else:
                 result = loaded.function(*copies)

@@ -6,6 +6,9 @@ from typing import Any
 torch: Any = importlib.import_module("torch")
 """The module; it has no types here, as it need not be installed where types are checked."""
 
+attention: Any = importlib.import_module("torch.nn.attention")
+"""The choice of an implementation of `scaled_dot_product_attention`."""
+
 DTYPES: dict[str, Any] = {
     name: getattr(torch, name)
     for name in (

@@ -15,10 +15,23 @@ _POWERS = {
     torch.float16: 6, torch.float8_e4m3fn: 4, torch.float8_e5m2: 6, torch.float64: 200,
 }  # fmt: skip
 _STREWN = 0.3
+_ALONG_LAST = 0.7
 _MANY = 0.25  # share of values
 _FEW = 12  # extreme values in the longest dimension, half of them the largest
-_WHOLE = (1, -1, 2, 3, -3, 7, 2**24 + 1, -(2**24) - 1, 2**53 + 1, -(2**53) - 1)
+_WHOLE = (
+    1, -1, 2, 3, -3, 7, 2**24, 2**24 + 1, -(2**24) - 1, 2**53, 2**53 + 1, -(2**53) - 1,
+)  # fmt: skip
 """Of integers those that others are divided by, and what a float or a double does not hold."""
+_LARGEST = 3e38  # of the types that have its power: a quick division by it gives nothing
+_ZEROS = 9  # one in so many weights is nothing
+_DENSE, _SPARSE = 31, 61  # one in so many values is special: where rows are reduced, fewer
+_NAN_BITS = {
+    torch.float16: (torch.int16, (0x7E00, -0x200, 0x7FFF, -1, 0x7C01)),
+    torch.bfloat16: (torch.int16, (0x7FC0, -0x40, 0x7FFF, -1, 0x7F81)),
+    torch.float32: (torch.int32, (0x7FC00000, -0x400000, 0x7FFFFFFF, -1, 0x7F800001)),
+    torch.float64: (torch.int64, (0x7FF8 << 48, -0x8 << 48, 2**63 - 1, -1, (0x7FF << 52) + 1)),
+}
+"""Of each type some bits that are NaN: the plain one, with a sign, all ones, a signaling one."""
 _SPECIAL = (float("nan"), float("inf"), float("-inf"), 0.0, -0.0)
 
 
@@ -53,6 +66,20 @@ def domain_of(tensors: list[Any], index_of: str, besides: Sequence[int] = ()) ->
     return Domain(low, high, tensors[0].is_floating_point(), index_of, tuple(besides))
 
 
+@dataclass(frozen=True)
+class Among:
+    """An input among those of as many elements: its `number` of their `count`.
+
+    Their special values are at the same places, which follow from `seed`: each meets each.
+    `pointwise`: nothing is reduced, so that many may be special.
+    """
+
+    number: int = 0
+    count: int = 1
+    seed: int = 0
+    pointwise: bool = False
+
+
 def strewn_with(tensor: Any, words: Sequence[int], generator: Any) -> Any:
     """Return integers of which some are `words` instead."""
     chosen = torch.tensor(words, dtype=tensor.dtype)[
@@ -74,6 +101,7 @@ def draw(
     strewn: Sequence[float] = (),
     whole: bool = False,
     largest: bool = True,
+    among: Among = Among(),
 ) -> Any:
     """Return a tensor of one kind: normal, large, small, positive, negative, flat, ties, and more.
 
@@ -96,10 +124,7 @@ def draw(
         return _integers(shape, dtype, domain, generator, bound, whole=whole)
     values = _of_kind(shape, dtype, kind, generator)
     if strewn and values.numel():
-        words = torch.tensor([*strewn, *(-word for word in strewn)], dtype=torch.float64)
-        chosen = torch.randint(0, len(words), shape, generator=generator)
-        values = torch.where(torch.rand(shape, generator=generator) < _STREWN, words[chosen],
-                             values)  # fmt: skip
+        values = _strewn(values, [*strewn, *(-word for word in strewn)], generator, distinct)
     if domain.nonnegative or kind == "positive":
         values = values.abs()
     if domain.low >= 0 and domain.high <= 1:
@@ -108,11 +133,39 @@ def draw(
         values = values + domain.low
     if values.numel():
         if kind == "special":
-            words = _special_words(domain, dtype, distinct=distinct, subnormals=subnormals)
-            values = _with_special(values, words, generator, distinct=distinct, largest=largest)
+            words = _special_words(
+                domain, dtype, distinct=distinct, subnormals=subnormals, large=among.pointwise
+            )
+            if distinct or not largest:
+                values = _with_special(values, words, generator, largest=largest)
+            else:
+                values = _with_each(values, words, among)
         else:
             values = _marked(values, domain, kind, generator)
-    return values.to(dtype)
+    return _of_any_nan(values.to(dtype), generator)
+
+
+def _strewn(values: Any, words: list[float], generator: Any, distinct: bool) -> Any:
+    """Return values with words among them, each once if `distinct`."""
+    chosen = torch.tensor(words, dtype=torch.float64)
+    if distinct:
+        flat = values.flatten()
+        places = torch.randperm(flat.numel(), generator=generator)[: len(words)]
+        flat[places] = chosen[: len(places)]
+        return flat.reshape(values.shape)
+    at = torch.randint(0, len(words), values.shape, generator=generator)
+    share = torch.rand(values.shape, generator=generator)
+    return torch.where(share < _STREWN, chosen[at], values)
+
+
+def _of_any_nan(values: Any, generator: Any) -> Any:
+    """Return values in which NaN has any of its bits: a cast must not make a number of them."""
+    if values.dtype not in _NAN_BITS or not bool(values.isnan().any()):
+        return values
+    kind, words = _NAN_BITS[values.dtype]
+    chosen = torch.randint(0, len(words), values.shape, generator=generator)
+    bits = torch.tensor(words, dtype=kind)[chosen]
+    return torch.where(values.isnan(), bits, values.view(kind)).view(values.dtype)
 
 
 def _of_kind(shape: list[int], dtype: Any, kind: str, generator: Any) -> Any:
@@ -142,7 +195,20 @@ def _of_kind(shape: list[int], dtype: Any, kind: str, generator: Any) -> Any:
     if kind == "wide":
         power = _POWERS.get(dtype, _POWER)
         return values * 2.0 ** torch.randint(-power, power + 1, shape, generator=generator)
+    if kind == "scales":
+        return values * 2.0 ** _powers_of_rows(values, dtype, generator)
     return values
+
+
+def _powers_of_rows(values: Any, dtype: Any, generator: Any) -> Any:
+    """Return a power for each row, or for each column: norms of some are below any floor."""
+    power = _POWERS.get(dtype, _POWER)
+    shape = list(values.shape)
+    if shape:
+        last = len(shape) == 1 or bool(torch.rand(1, generator=generator) < _ALONG_LAST)
+        other = int(torch.randint(0, len(shape), (1,), generator=generator))
+        shape[-1 if last else other] = 1
+    return torch.randint(-power, power // 4 + 1, shape, generator=generator)
 
 
 def _marked(values: Any, domain: Domain, kind: str, generator: Any) -> Any:
@@ -192,25 +258,49 @@ def _with_one(values: Any, generator: Any, *, late: bool) -> Any:
     return values
 
 
-def _special_words(domain: Domain, dtype: Any, *, distinct: bool, subnormals: bool) -> list[float]:
+def _special_words(
+    domain: Domain, dtype: Any, *, distinct: bool, subnormals: bool, large: bool
+) -> list[float]:
     """Return the special values of an input, with both zeros as one where places are asked for."""
     tiny = float(torch.finfo(dtype).tiny) / 4
     words = [*_SPECIAL, *((tiny, -tiny) if subnormals else ())]
+    if large and float(torch.finfo(dtype).max) > _LARGEST:
+        words += [_LARGEST, -_LARGEST]
     if domain.nonnegative:
         words = [w for w in words if not w < 0]
     return [w for w in words if w != 0] + [0.0] if distinct else words
 
 
-def _with_special(
-    values: Any, words: list[float], generator: Any, *, distinct: bool, largest: bool
-) -> Any:
+def _with_special(values: Any, words: list[float], generator: Any, *, largest: bool) -> Any:
+    """Return values with each special one once; with a few where others have more elements."""
     flat = values.flatten()
     few = min(len(words), max(flat.numel() // 2, 1)) if largest else 1
-    most = len(words) if distinct else max(few, flat.numel() // 61)
-    places = torch.randperm(flat.numel(), generator=generator)[:most]
+    most = len(words) if largest else max(few, flat.numel() // _SPARSE)
+    places = torch.randperm(flat.numel(), generator=generator).tolist()
     first = int(torch.randint(0, len(words), (1,), generator=generator)) if largest else 0
-    for at, place in enumerate(places.tolist()):
+    for at, place in enumerate(places[:most]):
         flat[place] = words[(first + at) % len(words)]
+    if not largest:  # what a weight of nothing multiplies may be no number
+        flat[places[most : most + flat.numel() // _ZEROS]] = 0.0
+    return flat.reshape(values.shape)
+
+
+def _with_each(values: Any, words: list[float], among: Among) -> Any:
+    """Return values with special ones, each beside each of the other inputs', and alone."""
+    flat, size = values.flatten(), len(words)
+    common = torch.Generator().manual_seed(among.seed ^ flat.numel())
+    share = _DENSE if among.pointwise else _SPARSE
+    most = max(min(size, max(flat.numel() // 2, 1)), flat.numel() // share)
+    places = torch.randperm(flat.numel(), generator=common)[:most].tolist()
+    first = int(torch.randint(0, size**among.count, (1,), generator=common))
+    for at, place in enumerate(places):
+        turn = first + at
+        if among.count > 1:
+            turn = first + at // 2
+            if at % 2 and turn % among.count != among.number:  # another one's, alone
+                continue
+        step = turn // among.count if among.count > 1 and at % 2 else turn // size**among.number
+        flat[place] = words[step % size]
     return flat.reshape(values.shape)
 
 

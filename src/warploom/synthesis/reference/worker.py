@@ -199,12 +199,17 @@ class _Server:
             return list(self.loaded.examples(request["seed"] % 2**31))
         found: list[Any] = []
         tensors = 0
-        most = max((math.prod(entry["shape"]) for entry in request["inputs"]), default=0)
+        counts = [math.prod(entry["shape"]) for entry in request["inputs"]]
         for at, value in enumerate(self.examples[0]):
             if not is_tensor(value):
                 found.append(value)
                 continue
             entry = request["inputs"][tensors]
+            elements = counts[tensors]
+            among = values.Among(
+                counts[:tensors].count(elements), counts.count(elements), request["seed"],
+                request["pointwise"],
+            )  # fmt: skip
             tensors += 1
             if entry.get("same_as") is not None:
                 found.append([v for v in found if is_tensor(v)][entry["same_as"]].clone())
@@ -215,7 +220,7 @@ class _Server:
                     request["kind"], generator, entry.get("bound", 0),
                     distinct=request["distinct"], subnormals=request["subnormals"],
                     strewn=request["values"], whole=entry.get("whole", False),
-                    largest=math.prod(entry["shape"]) == most,
+                    largest=elements == max(counts), among=among,
                 )
             )  # fmt: skip
         return found
