@@ -56,6 +56,7 @@ _ROWS = 517  # where each is a block of its own, or takes part in a whole tile o
 _ROWS_EVEN = 512
 _EVEN = (32, 64, 96, 128, 256)
 _MULTIPLES = (4, 8, 12, 16)
+_MODEST = 16.0  # beyond it the power of all others underflows beside that of one
 _VAST = 65_536  # beyond what sixteen bits count
 _MOST_VAST = 10 * _VAST  # of all tensors of a case of a size that a kernel names
 _MOST_ELEMENTS = 60_000  # of all tensors of a case: the emulator looks at each access
@@ -348,6 +349,8 @@ class _Planner:
         )
         for at, (name, symbols) in enumerate(affordable(self.batches, fit, _MOST_NAMED)):
             yield self._case(f"named-{at}-{name}", "named-sizes", symbols, "normal")
+        if are_equals_unordered(self.spec):
+            values = tuple(value for value in values if value <= _MODEST)
         if values and not takes_products(self.spec):
             plan = self._case("named-values", "special-values", self._odd(), "normal")
             yield replace(plan, values=values)
