@@ -4,11 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from warploom.synthesis.correctness.cases import CasePlan, plan_cases
+from warploom.synthesis.correctness.cases import CasePlan, plan_cases, tall_cases
 from warploom.synthesis.correctness.tied import tied
 from warploom.synthesis.interview import interview
 from warploom.synthesis.records import KernelSpec
 from warploom.synthesis.reference.client import ReferenceProcess
+from warploom.synthesis.sizes import size_value
 
 _TWO_REDUCTIONS = """
 import torch
@@ -126,3 +127,25 @@ def test_sizes_that_are_multiples_stay_even_and_zero(tmp_path: Path) -> None:
         assert all(odd.symbols[name] % 6 == 3 for name in divided)
     for empty in tied(spec, found["d1-0"]):  # though d0 is as large in the example
         assert empty.symbols["d1"] == 0
+
+
+def test_where_places_of_powers_are_asked_for_no_named_value_drowns_the_others(
+    tmp_path: Path,
+) -> None:
+    text = _PLACES.replace("torch.argmax(x, -1)", "torch.topk(torch.softmax(x, -1), 2)")
+    spec = _specified(tmp_path, text)
+    (values,) = [plan.values for plan in plan_cases(spec, 1, "f(8.5f, 512.0f)") if plan.values]
+    assert values == (8.5,)
+
+
+def test_each_size_is_tall_once(tmp_path: Path) -> None:
+    plans = tall_cases(_specified(tmp_path, _TWO_REDUCTIONS), 1)
+    assert [sorted(plan.symbols.values())[0] for plan in plans] == [1, 1]
+    assert all(65_535 < max(plan.symbols.values()) < 66_000 for plan in plans)
+
+
+def test_the_longest_reduction_is_that_of_the_case(tmp_path: Path) -> None:
+    spec = _specified(tmp_path, _BATCHES)
+    (rule,) = spec.tolerances
+    assert size_value(rule.reduction, dict.fromkeys(["d0", "d1", "d3"], 2) | {"d2": 512}) == 512
+    assert size_value(rule.reduction, dict.fromkeys(["d0", "d1", "d2"], 2) | {"d3": 512}) == 512

@@ -131,6 +131,12 @@ def test_nan_is_written_without_text(dtype: str) -> None:
     assert not candidate_findings(text, "kernel.cu")
 
 
+def test_shifts_by_operators_are_those_by_name() -> None:
+    trace = _trace([_node("a", "__rshift__", [_of("x"), 4], ["s7", "s9"], "int32")], ["a"])
+    trace["inputs"][0]["dtype"] = "int32"
+    assert " >> 4)" in generate(graph_from(trace)).text
+
+
 def test_only_what_a_pad_adds_is_tested() -> None:
     cut = _node("p", "constant_pad_nd", [_of("x"), [-1, 2, 0, 0], 7.0], ["s7", "(s9 + 1)"])
     text = _generate([cut], ["p"]).text

@@ -1,5 +1,6 @@
 """What composite operations are made of computes what PyTorch does."""
 
+import math
 from typing import Any
 
 import pytest
@@ -41,3 +42,33 @@ def test_norms_of_channels(affine: bool) -> None:
     own = table()[aten._native_batch_norm_legit.no_stats](x, weight, bias, True, 0.1, 1e-5)
     wanted = torch.nn.functional.batch_norm(x, None, None, weight, bias, training=True, eps=1e-5)
     torch.testing.assert_close(own[0], wanted)
+
+
+@pytest.mark.parametrize("how", ["plain", "causal", "bool", "float", "scaled"])
+def test_attention(how: str) -> None:
+    torch = pytest.importorskip("torch")
+    from warploom.synthesis.reference.decompositions import table
+
+    attention = table()[torch.ops.aten._scaled_dot_product_flash_attention_for_cpu.default]
+    g = torch.Generator().manual_seed(1)
+    q, k, v = (torch.randn(2, 3, n, 5, generator=g, dtype=torch.float64) for n in (7, 11, 11))
+    mask = torch.rand(7, 11, generator=g) > 0.5
+    mask[2] = False
+    known: dict[str, dict[str, Any]] = {
+        "plain": {}, "causal": {"is_causal": True}, "bool": {"attn_mask": mask},
+        "float": {"attn_mask": torch.where(mask, 0.5, -math.inf).double()},
+        "scaled": {"scale": 0.3},
+    }  # fmt: skip
+    wanted = torch.nn.functional.scaled_dot_product_attention(q, k, v, **known[how])
+    found, _ = attention(q, k, v, 0.0, **known[how])
+    assert torch.allclose(found, wanted, atol=1e-12)
+
+
+def test_a_causal_attention_reads_nothing_of_what_it_masks() -> None:
+    torch = pytest.importorskip("torch")
+    from warploom.synthesis.reference.decompositions import table
+
+    attention = table()[torch.ops.aten._scaled_dot_product_flash_attention_for_cpu.default]
+    q, k, v = (torch.ones(1, 1, 3, 2) for _ in range(3))
+    k[..., 2, :] = math.nan
+    assert attention(q, k, v, 0.0, is_causal=True)[0][0, 0, :2].isfinite().all()

@@ -31,6 +31,7 @@ BINARY: dict[str, str] = {
     "fmod": "fmod{f}({a}, {b})", "hypot": "hypot{f}({a}, {b})", "copysign": "copysign{f}({a}, {b})",
     "bitwise_and": "({a} & {b})", "bitwise_or": "({a} | {b})", "bitwise_xor": "({a} ^ {b})",
     "bitwise_left_shift": "({a} << {b})", "bitwise_right_shift": "({a} >> {b})",
+    "__lshift__": "({a} << {b})", "__rshift__": "({a} >> {b})",
 }  # fmt: skip
 """Of two operands of one type."""
 

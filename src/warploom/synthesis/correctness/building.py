@@ -162,7 +162,7 @@ def _renamed(finding: Finding, folder: Path) -> Finding:
     if _ENTRY["warploom_forward"] in finding.message:  # a conflict with our declaration of it
         return dataclasses.replace(finding, file=PROGRAM, line=None, message=_DECLARED, hint="")
     file = None if finding.file is None else Path(finding.file).name
-    message = finding.message.replace(f"{folder}/", "")
+    message = finding.message.replace(f"{folder}/", "").replace("region 'kernel'", "a kernel file")
     return dataclasses.replace(finding, file=file, message=message)
 
 

@@ -134,8 +134,10 @@ def _findings(body: str, name: str, allowed: frozenset[str]) -> Iterator[Finding
 
     entry = False
     tokens = scan(body).tokens
+    assembly = {token.line for token in tokens if token.text in ("asm", "__asm__")}  # told by name
     for at, token in enumerate(tokens):
-        if token.kind == "string" and not _is_plain_text(tokens, at):
+        hides = token.kind == "string" and not _is_plain_text(tokens, at)
+        if hides and token.line not in assembly:
             yield refused(
                 "hidden_text", "a kernel has no use for text: its length is a number in disguise",
                 token.line, "write numbers as numbers",

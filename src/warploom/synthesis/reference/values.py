@@ -107,24 +107,26 @@ def draw(
 
     In zero ones nothing else is, in halves ones whole numbers and halves of both signs; in
     few-ties ones the extreme value is a few times in a row or column, in few-nans ones NaN is, and
-    in nans ones often; in wide ones magnitudes are of many powers of two; in special ones some
-    values are no finite numbers, in rows whole rows are, in late ones one at the end of each
-    dimension, to which a loop comes in a later turn, in early ones one at the beginning, which a
-    later turn may lose.
+    in nans ones often; in wide ones magnitudes are of many powers of two, in scales ones of one for
+    each row or column; in special ones some values are no finite numbers, in rows whole rows are,
+    in late ones one at the end of each dimension, to which a loop comes in a later turn, in early
+    ones one at the beginning, which a later turn may lose.
 
     `bound` is the value of `index_of`, 0 where there is none. `distinct`: no special value twice,
     where places are asked for: of equal values any place may be right. `subnormals`: these are
     among special values. `strewn` are put among them.
     `whole`: integers of the kind large have all values of their type. `largest`: no input has more
     elements. In a short one every special value is; of weights and their like few are special, as
-    what is infinite in each of two is NaN in one order of operations and not in another.
+    what is infinite in each of two is NaN in one order of operations and not in another. `among`
+    says which of several inputs it is, whose special values meet.
     """
     if not domain.floating:
         whole = whole and kind == "large"
         return _integers(shape, dtype, domain, generator, bound, whole=whole)
     values = _of_kind(shape, dtype, kind, generator)
     if strewn and values.numel():
-        values = _strewn(values, [*strewn, *(-word for word in strewn)], generator, distinct)
+        words = [*strewn, *(() if domain.nonnegative else (-word for word in strewn))]
+        values = _strewn(values, words, generator, distinct)
     if domain.nonnegative or kind == "positive":
         values = values.abs()
     if domain.low >= 0 and domain.high <= 1:
