@@ -69,7 +69,7 @@ def prepare_ranks(
     """
     stems = [folder / f"case-{plan.name}-{rank}" for rank in range(spec.ranks)]
     answers = reference.case({
-        **_request_of(spec, plan), "computed_in": spec.tolerances[0].computed_in,
+        **request_of(spec, plan), "computed_in": spec.tolerances[0].computed_in,
         "rounded": not all(rule.exact for rule in spec.tolerances),
         "device": judge.device, "lock": str(judge.lock or ""),
     }, [str(stem) for stem in stems])  # fmt: skip
@@ -82,16 +82,16 @@ def agreement(spec: KernelSpec, symbols: Mapping[str, int], reference: Reference
     """Say whether the reference "agrees" with its trace at some sizes, "differs" or "fails"."""
     plan = CasePlan("agreement", "", symbols, "normal", 1)
     try:
-        request = _request_of(spec, plan)
+        request = request_of(spec, plan)
     except BadInputError:  # a size of the specification divides by zero there
         return "fails"
     return reference.agreement(request, [""] * spec.ranks)
 
 
-def _request_of(spec: KernelSpec, plan: CasePlan) -> dict[str, Any]:
-    """Return how the reference's process draws the inputs of a case."""
+def request_of(spec: KernelSpec, plan: CasePlan) -> dict[str, Any]:
+    """Return what the reference's process is asked for the inputs of a case."""
     return {
-        "seed": plan.seed, "kind": plan.kind, "inputs": entries_of(spec, plan),
+        "seed": plan.seed, "kind": plan.kind, "inputs": _entries_of(spec, plan),
         "distinct": _asks_for_places(spec), "subnormals": not takes_products(spec),
         "values": list(plan.values), "pointwise": not REDUCING & set(spec.operations),
     }  # fmt: skip
@@ -124,7 +124,7 @@ def _prepared(
     return PreparedCase(plan, sizes, inputs, tuple(outputs), rank, window)
 
 
-def entries_of(spec: KernelSpec, plan: CasePlan) -> list[Mapping[str, Any]]:
+def _entries_of(spec: KernelSpec, plan: CasePlan) -> list[Mapping[str, Any]]:
     """Return how the reference's process draws each input of a case."""
     entries: list[Mapping[str, Any]] = []
     for at, tensor in enumerate(spec.inputs):

@@ -26,7 +26,7 @@ from warploom.hardware import (
 )
 from warploom.synthesis.correctness.cases import CasePlan
 from warploom.synthesis.correctness.compare import compare
-from warploom.synthesis.correctness.expectations import PreparedCase, entries_of
+from warploom.synthesis.correctness.expectations import PreparedCase, request_of
 from warploom.synthesis.correctness.frame import program_text
 from warploom.synthesis.correctness.running import LaidCase, lay_out, results_of, write_cases
 from warploom.synthesis.records import KernelSpec, PerformanceReport
@@ -203,8 +203,8 @@ def time_reference(
     same `lock`, a file.
     """
     return reference.times({
-        "kind": "normal", "inputs": entries_of(spec, plans[0]), "distinct": False,
-        "subnormals": True, "values": [], "seeds": [plan.seed for plan in plans],
+        **request_of(spec, plans[0]), "kind": "normal", "distinct": False, "subnormals": True,
+        "values": [], "seeds": [plan.seed for plan in plans],
         "flush": FLUSH_BYTES, "moved": moved, "lock": str(lock or ""),
     })  # fmt: skip
 
