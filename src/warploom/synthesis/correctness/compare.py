@@ -102,8 +102,8 @@ class Comparison:
     elements: int
     wrong: int
     worst: int = -1
-    got: float = 0.0
-    expected: float = 0.0
+    got: float | int = 0.0
+    expected: float | int = 0.0
     allowed: float = 0.0
     share: float = 0.0
 
@@ -116,9 +116,13 @@ class Comparison:
         """Return where the worst element is and what is wrong with it."""
         place = tuple(int(at) for at in np.unravel_index(self.worst, shape)) if shape else ()
         return (
-            f"{self.wrong} of {self.elements} elements are wrong; {place} is {self.got:.9g}, "
-            f"expected {self.expected:.9g} within {self.allowed:.3g}"
+            f"{self.wrong} of {self.elements} elements are wrong; {place} is {_shown(self.got)}, "
+            f"expected {_shown(self.expected)} within {self.allowed:.3g}"
         )
+
+
+def _shown(number: float | int) -> str:
+    return str(number) if isinstance(number, int) else f"{number:.9g}"
 
 
 def exactness_of(operations: Iterable[str], inputs: Sequence[str], dtype: str) -> str:
@@ -259,7 +263,7 @@ def _compare_exactly(got: bytes | memoryview, expected: Expected, exact: str) ->
 def _compare_integers(got: bytes | memoryview, expected: Expected, *, exact: bool) -> Comparison:
     """Compare integers: as the reference says, for these inputs or some a rounding away.
 
-    Where nothing is rounded (`exact`) these inputs alone count.
+    Where nothing is rounded (`exact`) PyTorch's own integers count alone.
 
     Of places of extremes, those are undecided on which PyTorch and double precision differ: values
     that are equal once they are rounded, such as zeros that have underflowed.
@@ -270,8 +274,8 @@ def _compare_integers(got: bytes | memoryview, expected: Expected, *, exact: boo
         return Comparison(native.size, native.size)
     good = values == native
     close = values.astype(np.float64)
-    near = (expected.low, expected.high) if expected.scale == 1.0 and not exact else ()
-    for other in (expected.exact, *near):
+    near = (expected.low, expected.high) if expected.scale == 1.0 else ()
+    for other in () if exact else (expected.exact, *near):  # in doubles: not to the last of 2^53
         good |= close == other
     if expected.places:
         good |= native.astype(np.float64) != expected.exact
@@ -282,5 +286,5 @@ def _compare_integers(got: bytes | memoryview, expected: Expected, *, exact: boo
         return Comparison(values.size, 0)
     worst = int(wrong[0])
     return Comparison(
-        values.size, int(wrong.size), worst, float(values[worst]), float(native[worst])
+        values.size, int(wrong.size), worst, int(values[worst]), int(native[worst])
     )
