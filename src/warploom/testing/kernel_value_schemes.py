@@ -18,15 +18,18 @@ def example_inputs(seed):
     g = torch.Generator().manual_seed(seed)
     return (%s, %s)
 """
-_INTS = "torch.randint(-99, 99, (19, 37), generator=g, dtype=torch.int32)"
+_INTS = {
+    "int": "torch.randint(-99, 99, (19, 37), generator=g, dtype=torch.int32)",
+    "long long": "torch.randint(-99, 99, (19, 37), generator=g)",
+}
 _ANY_SIGN = "torch.randn(19, 37, generator=g)"
 
 
-def _of_two(expression: str, value: str, kind: str = "float") -> SchemeTask:
+def _of_two(expression: str, value: str, kind: str = "float", made: str = "float") -> SchemeTask:
     """Return the task of an expression of `x` and `z`, whose elements are `x[i]` and `z[i]`."""
-    inputs = _INTS if kind == "int" else FLOATS
+    inputs = _INTS.get(kind, FLOATS)
     kernel = (
-        f"static __global__ void elements(const {kind}* x, const {kind}* z, float* y, long long n)"
+        f"static __global__ void elements(const {kind}* x, const {kind}* z, {made}* y, long long n)"
         " {\n  for (long long i = blockIdx.x * blockDim.x + threadIdx.x; i < n;\n"
         "       i += gridDim.x * blockDim.x) {\n"
         f"    y[i] = {value};\n"
@@ -36,7 +39,7 @@ def _of_two(expression: str, value: str, kind: str = "float") -> SchemeTask:
         f"  const {kind}* z = static_cast<const {kind}*>(inputs[1]);\n"
         "  if (n > 0) elements<<<8, 128, 0, stream>>>(x, z, y, n);\n"
     )
-    return SchemeTask(_TWO % (expression, inputs, inputs), (kind, "float"), kernel, launch)
+    return SchemeTask(_TWO % (expression, inputs, inputs), (kind, made), kernel, launch)
 
 
 def _of_one(expression: str, value: str, made: str = "float") -> SchemeTask:
@@ -97,6 +100,8 @@ TASKS = {
         "x[i] == z[i] ? x[i] + logf(2.0f) : fmaxf(x[i], z[i]) + log1pf(expf(-fabsf(x[i] - z[i])))",
     ),
     "alike": _of_two("torch.where(x == z, 2.0, 1.0)", "x[i] == z[i] ? 2.0f : 1.0f", "int"),
+    "least": _of_two("torch.where(x < z, x, z)", "x[i] < z[i] ? x[i] : z[i]", "long long",
+                     "long long"),
     "share": _of_two("x / z", "x[i] / z[i]"),
     "near": SchemeTask(
         _TWO % ("torch.nn.functional.cosine_similarity(x, z, dim=1)", FLOATS, FLOATS),
@@ -124,6 +129,7 @@ SCHEMES = (
              "z[i] == 0.0f ? 0.0f : x[i] * z[i]"),
     _changed("either", "of-infinities", "x[i] == z[i] ? x[i] + logf(2.0f) : ", ""),
     _changed("alike", "as-floats", "x[i] == z[i]", "(float)x[i] == (float)z[i]"),
+    _changed("least", "as-doubles", "x[i] < z[i]", "(double)x[i] < (double)z[i]"),
     _changed("share", "quick", "x[i] / z[i]", "__fdividef(x[i], z[i])"),
     _changed("near", "floor-of-the-product",
              "(fmaxf(sqrtf(xx), 1e-8f) * fmaxf(sqrtf(zz), 1e-8f))",

@@ -285,6 +285,4 @@ def _compare_integers(got: bytes | memoryview, expected: Expected, *, exact: boo
     if wrong.size == 0:
         return Comparison(values.size, 0)
     worst = int(wrong[0])
-    return Comparison(
-        values.size, int(wrong.size), worst, int(values[worst]), int(native[worst])
-    )
+    return Comparison(values.size, int(wrong.size), worst, int(values[worst]), int(native[worst]))
