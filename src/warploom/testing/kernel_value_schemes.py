@@ -22,19 +22,23 @@ _INTS = {
     "int": "torch.randint(-99, 99, (19, 37), generator=g, dtype=torch.int32)",
     "long long": "torch.randint(-99, 99, (19, 37), generator=g)",
 }
-_ANY_SIGN = "torch.randn(19, 37, generator=g)"
+
+
+def _elements(parameters: str, made: str, value: str) -> str:
+    """Return the text of a kernel that computes each `y[i]`."""
+    return (
+        f"static __global__ void elements({parameters}, {made}* y, long long n) {{\n"
+        "  for (long long i = blockIdx.x * blockDim.x + threadIdx.x; i < n;\n"
+        "       i += gridDim.x * blockDim.x) {\n"
+        f"    y[i] = {value};\n"
+        "  }\n}\n"
+    )
 
 
 def _of_two(expression: str, value: str, kind: str = "float", made: str = "float") -> SchemeTask:
     """Return the task of an expression of `x` and `z`, whose elements are `x[i]` and `z[i]`."""
     inputs = _INTS.get(kind, FLOATS)
-    kernel = (
-        f"static __global__ void elements(const {kind}* x, const {kind}* z, {made}* y, long long n)"
-        " {\n  for (long long i = blockIdx.x * blockDim.x + threadIdx.x; i < n;\n"
-        "       i += gridDim.x * blockDim.x) {\n"
-        f"    y[i] = {value};\n"
-        "  }\n}\n"
-    )
+    kernel = _elements(f"const {kind}* x, const {kind}* z", made, value)
     launch = (
         f"  const {kind}* z = static_cast<const {kind}*>(inputs[1]);\n"
         "  if (n > 0) elements<<<8, 128, 0, stream>>>(x, z, y, n);\n"
@@ -43,15 +47,9 @@ def _of_two(expression: str, value: str, kind: str = "float", made: str = "float
 
 
 def _of_one(expression: str, value: str, made: str = "float") -> SchemeTask:
-    kernel = (
-        f"static __global__ void elements(const float* x, {made}* y, long long n) {{\n"
-        "  for (long long i = blockIdx.x * blockDim.x + threadIdx.x; i < n;\n"
-        "       i += gridDim.x * blockDim.x) {\n"
-        f"    y[i] = {value};\n"
-        "  }\n}\n"
-    )
+    kernel = _elements("const float* x", made, value)
     launch = "  if (n > 0) elements<<<8, 128, 0, stream>>>(x, y, n);\n"
-    return SchemeTask(EXAMPLE % ("x", expression, _ANY_SIGN), ("float", made), kernel, launch)
+    return SchemeTask(EXAMPLE % ("x", expression, FLOATS), ("float", made), kernel, launch)
 
 
 _NEAR = """static __global__ void rows(const float* x, const float* z, float* y, long long d0,

@@ -214,8 +214,7 @@ class _Judge:
 
     def _verify(self, program: EmulatorBuild) -> Shown | None:
         """Run the cases twice and compare; returns what a right candidate came to."""
-        types = [tensor.dtype for tensor in self.spec.inputs]
-        laid = [lay_out(case, types, case.plan.seed) for case in self.trial.cases]
+        laid = self._laid(self.trial.cases)
         cases = self.folder / "cases"
         write_cases(laid, cases)
         seeds = [self.trial.seed % 9973 + 1, self.trial.seed % 7919 + 20_000]
@@ -242,6 +241,10 @@ class _Judge:
             self._same(results[0], other)
         return Shown(self.spec.inputs, options[0], laid, results[0])
 
+    def _laid(self, cases: Sequence[PreparedCase]) -> list[LaidCase]:
+        types = [tensor.dtype for tensor in self.spec.inputs]
+        return [lay_out(case, types, case.plan.seed) for case in cases]
+
     def _watch(self, watched: WatchedCandidate, first: Shown) -> None:
         """Refuse a candidate that does what no case shows."""
         self.done["every-way"] += 1
@@ -258,10 +261,9 @@ class _Judge:
             self._refuse("every-way", finding)
         if found or watched.program is None:
             return
-        types = [tensor.dtype for tensor in self.spec.inputs]
-        tall = [lay_out(case, types, case.plan.seed) for case in self.trial.tall]
+        tall = self._laid(self.trial.tall)
         self.done["launches"] += len(tall)
-        for finding in launch_findings(watched.program, first.options, tall, run)[:1]:
+        for finding in launch_findings(watched.program, first, tall, run)[:1]:
             self._refuse("launches", finding)
 
     def _refuse(self, check: str, finding: Finding) -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 from warploom.backends.emulated import findings_of
 from warploom.core.records import Finding, Severity
@@ -44,6 +45,13 @@ class Shown:
     options: RunOptions
     laid: Sequence[LaidCase]
     results: Sequence[CaseResult]
+
+    @property
+    def folder(self) -> Path:
+        """Where the cases of that run lie; those of further runs lie beside it."""
+        if self.options.folder is None:
+            raise ValueError("the cases must lie in a folder, but there is none")
+        return self.options.folder
 
 
 def unshown_findings(
@@ -92,9 +100,7 @@ def _of_values(
     program: EmulatorBuild, first: Shown, run: Run, digests: Mapping[int, int]
 ) -> frozenset[int]:
     """Return the bounds in which something else decides where inputs have other values."""
-    if first.options.folder is None:
-        raise ValueError("the cases must lie in a folder, but there is none")
-    folder = first.options.folder.with_name("other-values")
+    folder = first.folder.with_name("other-values")
     write_cases([with_other_values(laid, first.inputs) for laid in first.laid], folder)
     one = run(program, replace(first.options, race=False, folder=folder))
     if one is None:  # given up: it tells nothing, and nothing against them
@@ -145,12 +151,9 @@ class _Moved:
         return self.done[key]
 
     def _played(self, numbers: frozenset[int]) -> Sequence[WayTaken] | None:
-        options = self.first.options
-        if options.folder is None:
-            raise ValueError("the cases must lie in a folder, but there is none")
         words = " ".join(map(str, sorted(numbers)))
-        (options.folder / MOVED_FILE).write_text(f"{words}\n", encoding="utf-8")
-        one = self.run(self.program, options)
+        (self.first.folder / MOVED_FILE).write_text(f"{words}\n", encoding="utf-8")
+        one = self.run(self.program, self.first.options)
         if one is None:  # given up: it tells nothing, and nothing against them
             return ()
         errors = [found for found in findings_of(one) if found.severity is Severity.ERROR]

@@ -16,8 +16,6 @@ _CURE = (
     "remove the branch; or name the size or value that it waits for as a number, which is tried "
     "then; or let it end in `return 1;` of warploom_forward or in `__trap();`"
 )
-
-
 _ONE_TURN = "let no thread take a second turn"
 _CURE_TURN = (
     "bound how many blocks or threads take turns by min(..., a number): such a bound is moved; or "
