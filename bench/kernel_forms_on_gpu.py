@@ -34,6 +34,7 @@ from warploom.core.errors import BadInputError, WarploomError
 from warploom.synthesis.codegen import BeyondRulesError, TuningParameters, generate
 from warploom.synthesis.correctness.frame import HEADERS
 from warploom.synthesis.interview import interview
+from warploom.synthesis.nvcc_flags import NVCC_FLAGS
 from warploom.synthesis.performance.measured import FLUSH_BYTES, require_gpu
 from warploom.synthesis.reference.client import ReferenceProcess
 from warploom.synthesis.reference.loading import load
@@ -79,7 +80,7 @@ def built(text: Path, folder: Path) -> ctypes.CDLL:
     includes = "".join(f"#include <{name}>\n" for name in HEADERS)
     source.write_text(includes + text.read_text())
     library = source.with_suffix(".so")
-    command = [str(find_nvcc().path), "-std=c++17", "-O2", "-w", "-arch=native", "-shared",
+    command = [str(find_nvcc().path), *NVCC_FLAGS, "-O2", "-w", "-arch=native", "-shared",
                "-Xcompiler", "-fPIC", "-o", str(library), str(source)]  # fmt: skip
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode != 0:

@@ -16,6 +16,7 @@ from warploom.toolchain.nccl import NcclHeaders, headers_digest, nccl_library
 from warploom.toolchain.nvcc import find_nvcc, parse_nvcc_errors, run_nvcc, user_contents
 
 _OPENMP = re.compile(rb"^[ \t]*#[ \t]*(?:pragma[ \t]+omp\b|include[ \t]*<omp\.h>)", re.MULTILINE)
+_FLAGS = ("-std=c++17",)
 _LIMITS = Limits(seconds=900.0, memory_mb=16384, output_mb=16)
 
 
@@ -43,7 +44,12 @@ class HardwareBuild:
 
 
 def nvcc_command(
-    spec: BuildSpec, arch: str, nccl: NcclHeaders, mpi: Mpi | None, output: Path
+    spec: BuildSpec,
+    arch: str,
+    nccl: NcclHeaders,
+    mpi: Mpi | None,
+    output: Path,
+    flags: Sequence[str] = _FLAGS,
 ) -> list[str]:
     """Return nvcc's command line, to be run in the program's folder.
 
@@ -59,7 +65,7 @@ def nvcc_command(
     users = [f"-I{os.path.relpath(d.absolute(), base)}" for d in spec.include_dirs]
     sources = [os.path.relpath(p.absolute(), base) for p in (spec.program, *spec.sources)]
     return [
-        str(find_nvcc().path), "-std=c++17", "-O2", "-g", "-lineinfo", "-w", f"-arch={arch}",
+        str(find_nvcc().path), *flags, "-O2", "-g", "-lineinfo", "-w", f"-arch={arch}",
         "--cudart", "shared", "-Xcompiler", "-fno-optimize-sibling-calls", *defines,
         f"-I{nccl.include}", *users,
         *(mpi.compile_flags if mpi else ()), "-x", "cu", *sources, "-o", str(output),
@@ -70,9 +76,15 @@ def nvcc_command(
 
 
 def build_executable(
-    spec: BuildSpec, arch: str, nccl: NcclHeaders, mpi: Mpi | None
+    spec: BuildSpec,
+    arch: str,
+    nccl: NcclHeaders,
+    mpi: Mpi | None,
+    flags: Sequence[str] = _FLAGS,
 ) -> HardwareBuild:
     """Build `spec` for `arch` (such as sm_90) against `nccl` and `mpi`; cached by content.
+
+    `flags` say of what language it is, and how nvcc computes with real numbers.
 
     Raises:
         SourceError: nvcc rejects the program; names the first error's file and line.
@@ -83,7 +95,7 @@ def build_executable(
     base = spec.program.absolute().parent
     contents = user_contents(spec)
     name = "program"
-    command = nvcc_command(spec, arch, nccl, mpi, Path(name))
+    command = nvcc_command(spec, arch, nccl, mpi, Path(name), flags)
     parts: Sequence[str | bytes] = [
         find_nvcc().identity, *command, headers_digest(nccl), str(base),
         *(part for item in sorted(contents.items()) for part in item),

@@ -68,15 +68,16 @@ MUTANTS = (
         ("output transposed", "out[(i0 * d2 + i1)]", "out[(i1 * d0 + i0)]"),
         ("sums begin at another number", "sums[i][j] = 0.0f;", "sums[i][j] = 0.0f + i;"),
         ("one product left out", "for (int q = 0; q < 16; ++q)", "for (int q = 0; q < 15; ++q)"),
-        ("operands rounded to half", "sums[i][j] += tile_a[q][y * 8 + i] *",
-         "sums[i][j] += __half2float(__float2half_rn(tile_a[q][y * 8 + i])) *"),
+        ("operands rounded to half", "sums[i][j] = fmaf(tile_a[q][y * 8 + i],",
+         "sums[i][j] = fmaf(__half2float(__float2half_rn(tile_a[q][y * 8 + i])),"),
         ("operands rounded as TF32", "next_a[n] = use_a ? v0 : 0.0f",
          "next_a[n] = use_a ? __int_as_float(__float_as_int(v0) & 0xffffe000) : 0.0f"),
     ),
     *_of(
         "matmul_half",
-        ("sums in half", "sums[i][j] += tile_a[q][y * 8 + i] * tile_b[q][x * 4 + j];",
-         "sums[i][j] = __half2float(__float2half_rn(sums[i][j] + tile_a[q][y * 8 + i] * "
+        ("sums in half",
+         "fmaf(tile_a[q][y * 8 + i], tile_b[q][x * 4 + j], sums[i][j]);",
+         "__half2float(__float2half_rn(sums[i][j] + tile_a[q][y * 8 + i] * "
          "tile_b[q][x * 4 + j]));"),
     ),
     *_of(

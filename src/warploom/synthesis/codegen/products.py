@@ -128,8 +128,10 @@ class ProductWriter:
                 *lefts[1], *rights[1], "__syncthreads();", f"bring(step + {t.tile_k});",
                 "#pragma unroll", f"for (int q = 0; q < {t.tile_k}; ++q) {{",
                 *indented(_each(t, [
-                    f"sums[i][j] += tile_a[q][y * {t.thread_m} + i] * "
-                    f"tile_b[q][x * {t.thread_n} + j];"
+                    _multiply_add(
+                        ctype,
+                        f"tile_a[q][y * {t.thread_m} + i]", f"tile_b[q][x * {t.thread_n} + j]",
+                    )
                 ])),
                 "}", "__syncthreads();",
             ]),
@@ -151,6 +153,14 @@ class ProductWriter:
             *indented(work),
             "}",
         ]
+
+
+def _multiply_add(ctype: str, left: str, right: str) -> str:
+    """Return what adds a product to a sum, as the one operation that nvcc makes where told to."""
+    name = {"float": "fmaf", "double": "fma"}.get(ctype)
+    if name is None:
+        return f"sums[i][j] += {left} * {right};"
+    return f"sums[i][j] = {name}({left}, {right}, sums[i][j]);"
 
 
 def _each(t: TuningParameters, body: list[str]) -> list[str]:

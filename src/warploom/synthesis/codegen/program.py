@@ -10,7 +10,6 @@ from warploom.synthesis.codegen.graph import Graph, Node, words_of_sizes
 from warploom.synthesis.codegen.kernels import KernelMaker
 from warploom.synthesis.codegen.parameters import TuningParameters
 from warploom.synthesis.codegen.refusal import BeyondRulesError
-from warploom.synthesis.codegen.rounded import with_rounded_products
 from warploom.synthesis.codegen.scope import MaterializeError, product
 from warploom.synthesis.codegen.text import NARROW, Kernel, narrow_lines
 
@@ -155,7 +154,7 @@ def _file(
         parts.append(_THREADS)
     text = "\n".join([*parts, _entry(graph, stored, kernels, outputs)])
     sizes = [made for name, made in _OF_SIZES.items() if f"{name}(" in text]
-    return with_rounded_products("\n".join([*sizes, text]))
+    return "\n".join([*sizes, text])
 
 
 def _entry(

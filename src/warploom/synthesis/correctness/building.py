@@ -26,6 +26,7 @@ from warploom.synthesis.correctness.legality import candidate_findings
 from warploom.synthesis.correctness.registers import launches_beyond_registers
 from warploom.synthesis.correctness.way_text import watch
 from warploom.synthesis.correctness.ways import Condition, UnwatchedError
+from warploom.synthesis.nvcc_flags import NVCC_FLAGS
 from warploom.synthesis.records import BuildOutcome
 from warploom.toolchain.nccl import get_nccl
 from warploom.toolchain.nvcc import NvccResult, find_nvcc, parse_nvcc_errors, run_nvcc
@@ -185,7 +186,7 @@ def nvcc_outcomes(
     for arch in architectures:
         with tempfile.TemporaryDirectory(prefix="warploom-nvcc-") as work:
             command = [
-                str(nvcc.path), "-std=c++17", f"-arch={arch}", "-O2", "-w", "-Xptxas", "-v",
+                str(nvcc.path), *NVCC_FLAGS, f"-arch={arch}", "-O2", "-w", "-Xptxas", "-v",
                 *headers, "-x", "cu", "-c", PROGRAM, "-o", f"{work}/unit.o",
             ]  # fmt: skip
             result = run_nvcc(command, BuildSpec(source), _NVCC_LIMITS, default_environment())

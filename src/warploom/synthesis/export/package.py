@@ -17,6 +17,7 @@ from warploom.synthesis.export.templates import (
     TESTS,
 )
 from warploom.synthesis.export.verification import verification_text
+from warploom.synthesis.nvcc_flags import NVCC_FLAGS
 from warploom.synthesis.records import KernelSpec, TensorArg
 from warploom.synthesis.result import SynthesisResult
 from warploom.synthesis.sizes import named_in
@@ -36,7 +37,8 @@ def write_package(
     files = {
         folder / "pyproject.toml": _fill(PROJECT, name=name),
         folder / "README.md": _fill(
-            README, name=name, schema=_schema(spec), call=", ".join(t.name for t in spec.inputs)
+            README, name=name, schema=_schema(spec), call=", ".join(t.name for t in spec.inputs),
+            flags=" ".join(NVCC_FLAGS),
         ),
         folder / "VERIFICATION.md": verification_text(result, has_host=host is not None),
         folder / ".gitignore": GITIGNORE,
@@ -110,7 +112,7 @@ def binding_text(spec: KernelSpec, name: str) -> str:
         BINDING, name=name, schema=_schema(spec), arguments=_arguments(names),
         plain=", ".join(names), rules="\n".join([*rules, *symbols, *shapes, *conditions]),
         sizes=f"[{', '.join(s.name for s in spec.symbols)}]", outputs=f"[{', '.join(outputs)}]",
-        target=spec.target, single="[0]" if len(spec.outputs) == 1 else "",
+        target=spec.target, flags=repr(NVCC_FLAGS), single="[0]" if len(spec.outputs) == 1 else "",
         returns="torch.Tensor" if len(spec.outputs) == 1 else "tuple[torch.Tensor, ...]",
     )  # fmt: skip
 

@@ -35,7 +35,8 @@ result = torch.ops.@name@.forward(@call@)   # forward@schema@
 ```
 
 The kernel is compiled when it is first called: by nvcc for CUDA tensors, by the C++ compiler
-(`$CXX` or `c++`) for CPU tensors, where it runs slowly, for tests.
+(`$CXX` or `c++`) for CPU tensors, where it runs slowly, for tests. In a build of your own give nvcc
+`@flags@` too: with them the kernel was verified.
 Tests: `pip install '.[test]' && pytest`.
 """
 
@@ -54,6 +55,7 @@ import torch
 
 _HERE = Path(__file__).parent
 _TARGET = "@target@"
+_NVCC_FLAGS = @flags@  # as it was verified: with others it may round otherwise
 
 
 def _check(name: str, tensor: torch.Tensor, dtype: torch.dtype, rank: int) -> None:
@@ -114,14 +116,14 @@ def _library(device: str):
         nvcc = shutil.which("nvcc")
         if nvcc is None:
             raise RuntimeError("nvcc must be on the PATH to compile the kernel")
-        command = [nvcc, "-shared", "-Xcompiler", "-fPIC", "-O3", "-std=c++17",
+        command = [nvcc, "-shared", "-Xcompiler", "-fPIC", "-O3", *_NVCC_FLAGS,
                    f"-arch={_TARGET}", str(_HERE / "kernel.cu")]
         path = _compile(command, ["kernel.cu"])
     else:
         if not (_HERE / "kernel_host.cpp").is_file():
             raise RuntimeError("this kernel has no form for CPU tensors")
         compiler = os.environ.get("CXX") or shutil.which("c++") or "g++"
-        command = [compiler, "-shared", "-fPIC", "-O2", "-std=c++17",
+        command = [compiler, "-shared", "-fPIC", "-O2", "-std=c++17", "-ffp-contract=off",
                    str(_HERE / "kernel_host.cpp")]
         path = _compile(command, ["kernel_host.cpp", "host_cuda.h"])
     entry = ctypes.CDLL(str(path)).warploom_forward

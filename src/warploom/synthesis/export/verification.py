@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from warploom.core.version import VERSION
+from warploom.synthesis.nvcc_flags import NVCC_FLAGS
 from warploom.synthesis.records import ON_GPU, CorrectnessReport, KernelSpec
 from warploom.synthesis.result import SynthesisResult
 
@@ -63,7 +64,8 @@ def verification_text(result: SynthesisResult, *, has_host: bool) -> str:
             f"times what a rounding of each input moves it, n = {rule.reduction}"
             for t, rule in zip(spec.outputs, spec.tolerances, strict=True)
         ), "",
-        "Builds:", "", *_builds(report), "", "## What was not", "",
+        f"Builds (nvcc with `{' '.join(NVCC_FLAGS)}`, as the package has it):", "",
+        *_builds(report), "", "## What was not", "",
         *([] if any(check.name == ON_GPU for check in report.checks) else [_NO_GPU]),
         *(f"- Not tried: {words}" for words in report.skipped),
         "- Inputs that are not dense are copied by the binding before the kernel sees them.",

@@ -13,9 +13,8 @@ changed. Both ways of each condition must be taken by some of these inputs: writ
 none reaches (a path for sizes beyond 32 bits, say), but one that ends in `return 1;` of the entry
 point. Bounds by min and max that none reaches must not matter: results stay right where they are
 tighter. Some thread must take a second turn of each loop, there too: bound a grid by min, do not
-fix it. In y and z a grid has at most 65,535 blocks. nvcc may contract products and sums: where a
-difference of two products must be exact, use __fmul_rn. Only the code block of your reply is
-read."""
+fix it. In y and z a grid has at most 65,535 blocks. nvcc makes no multiply-add of a
+product and a sum by itself (-fmad=false): write fmaf. Only the code block of your reply is read."""
 
 _SHOWN = 12
 

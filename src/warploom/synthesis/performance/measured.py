@@ -29,6 +29,7 @@ from warploom.synthesis.correctness.compare import compare
 from warploom.synthesis.correctness.expectations import PreparedCase, request_of
 from warploom.synthesis.correctness.frame import program_text
 from warploom.synthesis.correctness.running import LaidCase, lay_out, results_of, write_cases
+from warploom.synthesis.nvcc_flags import NVCC_FLAGS
 from warploom.synthesis.records import KernelSpec, PerformanceReport
 from warploom.synthesis.reference.client import COPY, Baseline, ReferenceProcess
 
@@ -63,7 +64,7 @@ def launcher(body: str, setup: Setup, folder: Path, seconds: float) -> Launch:
     source = folder / "gpu" / "kernel.cu"
     source.parent.mkdir(exist_ok=True)
     source.write_text(program_text(body), encoding="utf-8", errors="surrogateescape")
-    build = build_executable(BuildSpec(source), setup.arch, setup.nccl, None)
+    build = build_executable(BuildSpec(source), setup.arch, setup.nccl, None, NVCC_FLAGS)
     limits = Limits(seconds=seconds, memory_mb=8192, output_mb=4)
 
     def launch(cases: Path, tool: str) -> HardwareRun:
