@@ -34,6 +34,16 @@ def test_every_command_has_help_with_an_example(
     assert "Example: " in text and f"warploom {command}" in text.partition("Example: ")[2]
 
 
+@pytest.mark.parametrize("module", ["warploom", "warploom.cli"])
+def test_the_package_is_a_command_too(module: str) -> None:
+    asked = subprocess.run(
+        [sys.executable, "-m", module, "check", "/nowhere/to/be/found"],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert (asked.returncode, asked.stdout) == (2, "")
+    assert "/nowhere/to/be/found" in asked.stderr and "Traceback" not in asked.stderr
+
+
 def test_no_command_shows_the_help(capsys: pytest.CaptureFixture[str]) -> None:
     assert main([]) == 2
     assert "Commands:" in capsys.readouterr().err

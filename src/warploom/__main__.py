@@ -1,0 +1,7 @@
+"""`python -m warploom`."""
+
+import sys
+
+from warploom.cli import main
+
+sys.exit(main())
