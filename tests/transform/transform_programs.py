@@ -188,6 +188,37 @@ MESSAGES = {
         "      NCCL_CHECK(ncclGroupEnd());\n"
         "    }"
     ),
+    "groups_that_differ": Sample(
+        "    if (rank == 0) {\n"
+        "      NCCL_CHECK(ncclGroupStart());\n"
+        "      for (int i = 0; i < 7; ++i) {\n"
+        "        NCCL_CHECK(ncclSend(send + 5 * i, 5, TYPE, 1, comm, stream));\n"
+        "      }\n"
+        "      NCCL_CHECK(ncclGroupEnd());\n"
+        "      for (int i = 0; i < 7; ++i) {\n"
+        "        NCCL_CHECK(ncclRecv(recv + 5 * i, 5, TYPE, 1, comm, stream));\n"
+        "      }\n"
+        "    } else if (rank == 1) {\n"
+        "      for (int i = 0; i < 7; ++i) {\n"
+        "        NCCL_CHECK(ncclRecv(recv + 5 * i, 5, TYPE, 0, comm, stream));\n"
+        "      }\n"
+        "      NCCL_CHECK(ncclGroupStart());\n"
+        "      for (int i = 0; i < 7; ++i) {\n"
+        "        NCCL_CHECK(ncclSend(send + 5 * i, 5, TYPE, 0, comm, stream));\n"
+        "      }\n"
+        "      NCCL_CHECK(ncclGroupEnd());\n"
+        "    }"
+    ),
+    "more_than_arguments_hold": Sample(
+        "    if (rank < 2) {\n"
+        "      NCCL_CHECK(ncclGroupStart());\n"
+        "      for (int i = 0; i < 40; ++i) {\n"
+        "        NCCL_CHECK(ncclSend(send + i, 1, TYPE, 1 - rank, comm, stream));\n"
+        "        NCCL_CHECK(ncclRecv(recv + i, 1, TYPE, 1 - rank, comm, stream));\n"
+        "      }\n"
+        "      NCCL_CHECK(ncclGroupEnd());\n"
+        "    }"
+    ),
     "chain": Sample(
         "    if (rank > 0) NCCL_CHECK(ncclRecv(recv, n, TYPE, rank - 1, comm, stream));\n"
         "    if (rank + 1 < ranks) NCCL_CHECK(ncclSend(send, n, TYPE, rank + 1, comm, stream));"

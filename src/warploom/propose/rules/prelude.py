@@ -268,7 +268,7 @@ def _plan_values(spec: PreludeSpec) -> dict[str, str]:
     return {
         "PLAN": template("messages_kept_plan.cuh"),
         "WRITE_PLAN": either.replace("@WRITE_PLAN@", indent(written, "  ")),
-        "PLAN_NAME": "plan",
+        "PLAN_NAME": "where",
         "PLANS": "  std::vector<void*> plans;  // of captured groups\n",
         "FREE_PLANS": "  for (void* plan : s.plans) DEVICE_COMM_CUDA(cudaFreeHost(plan));\n",
     }
@@ -337,9 +337,10 @@ def _reduce_cases(spec: PreludeSpec) -> str:
 
 
 def _mail_bytes(spec: PreludeSpec) -> str:
+    sends = bool(spec.calls & MESSAGES)
     if spec.api is Api.GIN:
-        return "mailboxOf(ranks, 0)"
-    if spec.calls & MESSAGES:
+        return "boxOf(ranks, ranks)" if sends else "mailboxOf(ranks, 0)"
+    if sends:
         return "mailboxOf(kMaxBlocks, 0) + ranks * kMaxParts * (sizeof(Box) + sizeof(Seen))"
     return "mailboxOf(kMaxBlocks, 0) + 0 * ranks"
 

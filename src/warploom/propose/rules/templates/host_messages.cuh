@@ -60,15 +60,29 @@ inline ncclResult_t sortIntoLanes(std::vector<Pending>& pending) {
   return ncclSuccess;
 }
 
-@PLAN@inline ncclResult_t launchLanes(cudaStream_t stream) {
+@PLAN@// Places the plan of a large group where the kernel finds it.
+inline ncclResult_t placePlan(cudaStream_t stream, Plan* plan) {
   Session& s = session();
   Group& g = group();
   size_t laneBytes = roundUp(g.lanes.size() * sizeof(Lane), sizeof(Message));
   size_t bytes = laneBytes + g.messages.size() * sizeof(Message);
+@WRITE_PLAN@  plan->lanes = reinterpret_cast<const Lane*>(@PLAN_NAME@);
+  plan->messages = reinterpret_cast<const Message*>(@PLAN_NAME@ + laneBytes);
+  return ncclSuccess;
+}
+
+inline ncclResult_t launchLanes(cudaStream_t stream) {
+  Session& s = session();
+  Group& g = group();
   if (g.lanes.empty()) return ncclSuccess;
-@WRITE_PLAN@  messageKernel<<<static_cast<unsigned>(g.lanes.size()), @MESSAGE_THREADS@, 0, stream>>>(
-      s.wire, reinterpret_cast<const Lane*>(@PLAN_NAME@),
-      reinterpret_cast<const Message*>(@PLAN_NAME@ + laneBytes));
+  Plan plan{};
+  if (g.lanes.size() <= kFew && g.messages.size() <= kFew) {
+    std::copy(g.lanes.begin(), g.lanes.end(), plan.fewLanes);
+    std::copy(g.messages.begin(), g.messages.end(), plan.fewMessages);
+  } else {
+    DEVICE_COMM_NCCL(placePlan(stream, &plan));
+  }
+  messageKernel<<<static_cast<unsigned>(g.lanes.size()), @MESSAGE_THREADS@, 0, stream>>>(s.wire, plan);
   DEVICE_COMM_CUDA(cudaPeekAtLastError());
   return ncclSuccess;
 }

@@ -1,12 +1,14 @@
 
+constexpr int kMaxOffers = 4;  // places that a receiver offers at a time
+
 // Sends and receives are between two ranks, so a barrier of all would wait for ever. The receiver
-// offers a place by writing it and a count into its box at the sender; the sender writes the data
+// offers places by writing them and a count into its box at the sender; the sender writes the data
 // there and then a count into its own box at the receiver. `seen` counts what this rank has waited
 // for; counts only grow, over all kernels.
 struct Box {
-  Place place;       // written by the peer that receives
-  uint64_t offered;  // by the same: how many places it has offered to this rank
-  uint64_t arrived;  // by the peer that sends: how many messages it has written here
+  Place places[kMaxOffers];  // written by the peer that receives, one after the other
+  uint64_t offered;          // by the same: how many places it has offered to this rank
+  uint64_t arrived;          // by the peer that sends: how many messages it has written here
 };
 
 struct Seen {
@@ -31,13 +33,20 @@ __device__ inline void waitFor(uint64_t& flag, uint64_t least) {
   }
 }
 
-__device__ inline void receiveMessage(const Wire& wire, const Lane& lane, const Message& message) {
+// Offers the places of all messages, so that they travel one behind the other, then waits for the
+// data. Data arrives in order: with it, the place that was offered for it has been read.
+__device__ inline void receiveMessages(const Wire& wire, const Lane& lane, const Plan& plan) {
   if (threadIdx.x == 0) {
     Seen* seen = seenWith(wire, lane.peer, lane.part);
     Box* theirs = boxAt(wire, lane.peer, wire.dev.rank, lane.part);
-    theirs->place = message.place;
-    Flag(theirs->offered).store(++seen->offersGiven, cuda::memory_order_release);
-    waitFor(boxAt(wire, wire.dev.rank, lane.peer, lane.part)->arrived, ++seen->dataTaken);
+    uint64_t& arrived = boxAt(wire, wire.dev.rank, lane.peer, lane.part)->arrived;
+    for (int i = 0; i < lane.count; ++i) {
+      if (i >= kMaxOffers) waitFor(arrived, ++seen->dataTaken);
+      theirs->places[seen->offersGiven % kMaxOffers] = plan.message(lane.first + i).place;
+      Flag(theirs->offered).store(++seen->offersGiven, cuda::memory_order_release);
+    }
+    seen->dataTaken += smaller(lane.count, kMaxOffers);
+    waitFor(arrived, seen->dataTaken);
   }
   __syncthreads();
 }
@@ -47,8 +56,9 @@ __device__ inline void sendMessage(const Wire& wire, const Lane& lane, const Mes
   Seen* seen = seenWith(wire, lane.peer, lane.part);
   if (threadIdx.x == 0) {
     Box* mine = boxAt(wire, wire.dev.rank, lane.peer, lane.part);
-    waitFor(mine->offered, ++seen->offersTaken);
-    to = mine->place;
+    const uint64_t number = seen->offersTaken++;
+    waitFor(mine->offered, number + 1);
+    to = mine->places[number % kMaxOffers];
   }
   __syncthreads();
   size_t part = roundUp((message.bytes + lane.parts - 1) / lane.parts, sizeof(uint4));
@@ -65,13 +75,11 @@ __device__ inline void sendMessage(const Wire& wire, const Lane& lane, const Mes
 }
 
 // A group of sends and receives: one block for each lane, so that none waits behind another.
-__global__ void messageKernel(Wire wire, const Lane* lanes, const Message* messages) {
-  Lane lane = lanes[blockIdx.x];
-  for (int i = lane.first; i < lane.first + lane.count; ++i) {
-    if (lane.receives) {
-      receiveMessage(wire, lane, messages[i]);
-    } else {
-      sendMessage(wire, lane, messages[i]);
-    }
+__global__ void messageKernel(Wire wire, Plan plan) {
+  const Lane lane = plan.lane(blockIdx.x);
+  if (lane.receives) {
+    receiveMessages(wire, lane, plan);
+  } else {
+    for (int i = 0; i < lane.count; ++i) sendMessage(wire, lane, plan.message(lane.first + i));
   }
 }
