@@ -209,6 +209,39 @@ MESSAGES = {
         "      NCCL_CHECK(ncclGroupEnd());\n"
         "    }"
     ),
+    "groups_and_sizes_that_differ": Sample(
+        "    if (rank == 0) {\n"
+        "      fill<<<8, 32, 0, stream>>>(wide, 3 * 9000, seed, rank, round);\n"
+        "      NCCL_CHECK(ncclGroupStart());\n"
+        "      for (int i = 0; i < 3; ++i) {\n"
+        "        NCCL_CHECK(ncclSend(wide + i * 9000, sizes[i], TYPE, 1, comm, stream));\n"
+        "      }\n"
+        "      NCCL_CHECK(ncclGroupEnd());\n"
+        "      for (int i = 0; i < 3; ++i) {\n"
+        "        NCCL_CHECK(ncclRecv(wide + i * 9000, sizes[i], TYPE, 1, comm, stream));\n"
+        "      }\n"
+        "    } else if (rank == 1) {\n"
+        "      for (int i = 0; i < 3; ++i) {\n"
+        "        NCCL_CHECK(ncclRecv(wide + i * 9000, sizes[i], TYPE, 0, comm, stream));\n"
+        "      }\n"
+        "      consume<<<8, 32, 0, stream>>>(wide, more, 3 * 9000);\n"
+        "      NCCL_CHECK(ncclGroupStart());\n"
+        "      for (int i = 0; i < 3; ++i) {\n"
+        "        NCCL_CHECK(ncclSend(wide + i * 9000, sizes[i], TYPE, 0, comm, stream));\n"
+        "      }\n"
+        "      NCCL_CHECK(ncclGroupEnd());\n"
+        "    }",
+        setup="  const size_t sizes[3] = {10, 9000, 4500};\n  Value* wide;\n  float* more;\n"
+        "  CUDA_CHECK(cudaMalloc(&wide, 3 * 9000 * sizeof(Value)));\n"
+        "  CUDA_CHECK(cudaMalloc(&more, 3 * 9000 * sizeof(float)));\n"
+        "  CUDA_CHECK(cudaMemset(wide, 0, 3 * 9000 * sizeof(Value)));\n"
+        "  CUDA_CHECK(cudaMemset(more, 0, 3 * 9000 * sizeof(float)));\n"
+        "  CUDA_CHECK(cudaDeviceSynchronize());",
+        teardown="  std::vector<float> rest(3 * 9000);\n"
+        "  CUDA_CHECK(cudaMemcpy(rest.data(), more, 3 * 9000 * sizeof(float), "
+        "cudaMemcpyDeviceToHost));\n"
+        "  CUDA_CHECK(cudaFree(wide));\n  CUDA_CHECK(cudaFree(more));",
+    ),
     "more_than_arguments_hold": Sample(
         "    if (rank < 2) {\n"
         "      NCCL_CHECK(ncclGroupStart());\n"

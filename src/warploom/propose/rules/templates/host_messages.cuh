@@ -25,12 +25,11 @@ inline void divideLanes() {
   std::vector<Lane> whole;
   whole.swap(g.lanes);
   for (Lane lane : whole) {
-    size_t longest = 0;
+    int parts = 0;
     for (int i = lane.first; i < lane.first + lane.count; ++i) {
-      longest = std::max(longest, g.messages[i].bytes);
+      parts = std::max(parts, g.messages[i].parts);
     }
-    lane.parts = partsFor(longest);
-    for (lane.part = 0; lane.part < lane.parts; ++lane.part) g.lanes.push_back(lane);
+    for (lane.part = 0; lane.part < parts; ++lane.part) g.lanes.push_back(lane);
   }
 }
 
@@ -45,13 +44,13 @@ inline ncclResult_t sortIntoLanes(std::vector<Pending>& pending) {
   });
   for (const Pending& p : pending) {
     if (p.peer == session().rank || p.bytes == 0) continue;
-    Message message{0, p.bytes};
+    Message message{0, p.bytes, partsFor(p.bytes)};
     DEVICE_COMM_NCCL(locate(p.buffer, p.bytes, p.receives ? "Recv's buffer" : "Send's buffer",
                          &message.place));
     bool same = !g.lanes.empty() && g.lanes.back().peer == p.peer &&
                 g.lanes.back().receives == p.receives;
     if (!same) {
-      g.lanes.push_back(Lane{p.peer, p.receives, 0, 1, static_cast<int>(g.messages.size()), 0});
+      g.lanes.push_back(Lane{p.peer, p.receives, 0, static_cast<int>(g.messages.size()), 0});
     }
     ++g.lanes.back().count;
     g.messages.push_back(message);

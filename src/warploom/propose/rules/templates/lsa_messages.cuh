@@ -40,12 +40,14 @@ __device__ inline void receiveMessages(const Wire& wire, const Lane& lane, const
     Seen* seen = seenWith(wire, lane.peer, lane.part);
     Box* theirs = boxAt(wire, lane.peer, wire.dev.rank, lane.part);
     uint64_t& arrived = boxAt(wire, wire.dev.rank, lane.peer, lane.part)->arrived;
-    for (int i = 0; i < lane.count; ++i) {
-      if (i >= kMaxOffers) waitFor(arrived, ++seen->dataTaken);
-      theirs->places[seen->offersGiven % kMaxOffers] = plan.message(lane.first + i).place;
+    for (int i = lane.first; i < lane.first + lane.count; ++i) {
+      const Message message = plan.message(i);
+      if (lane.part >= message.parts) continue;
+      if (seen->offersGiven - seen->dataTaken == kMaxOffers) waitFor(arrived, ++seen->dataTaken);
+      theirs->places[seen->offersGiven % kMaxOffers] = message.place;
       Flag(theirs->offered).store(++seen->offersGiven, cuda::memory_order_release);
     }
-    seen->dataTaken += smaller(lane.count, kMaxOffers);
+    seen->dataTaken = seen->offersGiven;
     waitFor(arrived, seen->dataTaken);
   }
   __syncthreads();
@@ -61,7 +63,7 @@ __device__ inline void sendMessage(const Wire& wire, const Lane& lane, const Mes
     to = mine->places[number % kMaxOffers];
   }
   __syncthreads();
-  size_t part = roundUp((message.bytes + lane.parts - 1) / lane.parts, sizeof(uint4));
+  size_t part = roundUp((message.bytes + message.parts - 1) / message.parts, sizeof(uint4));
   size_t first = smaller(lane.part * part, message.bytes);
   copyBytes(wholeBlock(), static_cast<char*>(pointerAt(wire, lane.peer, to + first)),
             static_cast<const char*>(pointerAt(wire, wire.dev.rank, message.place + first)),
@@ -80,6 +82,9 @@ __global__ void messageKernel(Wire wire, Plan plan) {
   if (lane.receives) {
     receiveMessages(wire, lane, plan);
   } else {
-    for (int i = 0; i < lane.count; ++i) sendMessage(wire, lane, plan.message(lane.first + i));
+    for (int i = lane.first; i < lane.first + lane.count; ++i) {
+      const Message message = plan.message(i);
+      if (lane.part < message.parts) sendMessage(wire, lane, message);
+    }
   }
 }

@@ -19,5 +19,5 @@ inline unsigned blocksFor(size_t bytes) {
 
 [[maybe_unused]] constexpr int kParts = 16;  // of a message, at most: a block for each; to kMaxParts
 
-// How many blocks share the messages of a lane, the longest of `bytes`. Both sides agree on it.
+// How many blocks share a message of `bytes`. Both sides agree on it.
 inline int partsFor(size_t bytes) { return static_cast<int>(smaller(blocksFor(bytes), kParts)); }

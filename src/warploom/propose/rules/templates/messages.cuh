@@ -4,14 +4,15 @@
 struct Message {
   Place place;
   size_t bytes;
+  int parts;  // that it is divided into: the same on both sides, whatever is in their groups
 };
 
-// The messages of a group to one peer, or from one, in the order of their calls; of each the part
-// number `part` of `parts`, which is one block's work.
+// The messages of a group to one peer, or from one, in the order of their calls. Of each that has so
+// many parts, the part number `part` is one block's work.
 struct Lane {
   int peer;
   int receives;
-  int part, parts;
+  int part;
   int first;  // of the group's messages
   int count;
 };
