@@ -74,7 +74,7 @@ CALLS = words(
     cudaThreadSynchronize cudaTriggerProgrammaticLaunchCompletion cudaUserObjectCreate
     cudaUserObjectRelease cudaUserObjectRetain ncclAllGather ncclAllGatherConfig
     ncclAllReduce ncclAllReduceConfig ncclAlltoAll ncclAlltoAllConfig ncclBarrier ncclBcast
-    ncclBroadcast ncclBroadcastConfig ncclCommAbort ncclCommCount ncclCommCuDevice
+    ncclBroadcast ncclBroadcastConfig ncclCommCount ncclCommCuDevice
     ncclCommDeregister ncclCommDestroy ncclCommFinalize ncclCommGetAsyncError
     ncclCommGetUniqueId ncclCommGrow ncclCommInitAll ncclCommInitRank ncclCommInitRankConfig
     ncclCommInitRankScalable ncclCommQueryProperties ncclCommRegister ncclCommShrink

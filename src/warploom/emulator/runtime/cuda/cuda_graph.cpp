@@ -4,6 +4,7 @@
 #include "cuda/cuda_error.h"
 #include "cuda/graph.h"
 #include "report/report.h"
+#include "timing/timing.h"
 
 namespace warploom {
 
@@ -124,6 +125,7 @@ cudaError_t add_node(cudaGraphNode_t* out, cudaGraph_t handle, const cudaGraphNo
     if (!node || node->graph != graph) return cuda_fail(cudaErrorInvalidValue);
     dependencies.push_back(node);
   }
+  host_call(g_machine.host_call_ns);
   *out = g_node_handles.give(graph->add(std::move(work), std::move(dependencies)));
   return cudaSuccess;
 }
@@ -292,6 +294,8 @@ cudaError_t cudaGraphInstantiate(cudaGraphExec_t* exec, cudaGraph_t handle,
     stop_unsupported("cudaGraphInstantiateFlagDeviceLaunch",
                      "graphs that device code launches are not emulated");
   }
+  // Assumed: to make a node ready costs the host no less than to launch it once.
+  host_call(static_cast<double>(graph->nodes.size()) * g_machine.host_launch_ns);
   *exec = g_exec_handles.give(instantiate(*graph).release());
   return cudaSuccess;
 }

@@ -110,7 +110,9 @@ cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned flags, i
 
 cudaError_t cudaStreamDestroy(cudaStream_t handle) {
   Stream* stream = usable(handle);
-  if (!stream || stream->legacy) return cuda_fail(cudaErrorInvalidResourceHandle);
+  if (!stream || stream->legacy || stream->per_thread) {
+    return cuda_fail(cudaErrorInvalidResourceHandle);
+  }
   // What is queued still runs; only the handle goes.
   stream->destroyed = true;
   return cudaSuccess;

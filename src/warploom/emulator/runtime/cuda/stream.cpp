@@ -28,6 +28,7 @@ uint64_t g_sequence = 0;
 
 std::string stream_text(const Stream& stream) {
   if (stream.legacy) return "the default stream";
+  if (stream.per_thread) return "a thread's default stream";
   const auto& streams = g_devices[static_cast<std::size_t>(stream.device)]->streams;
   return format("stream %td", std::ranges::find(streams, &stream) - streams.begin());
 }
@@ -122,6 +123,19 @@ std::shared_ptr<StreamOp> make_stream_op(Stream* stream, OpKind kind, const char
   return op;
 }
 
+// "Stream synchronization behavior" in the reference of the runtime: the per-thread default stream
+// synchronizes with the legacy one alone, and other streams that block do not with it.
+Stream* stream_of_thread(HostThread& thread) {
+  Stream*& stream = thread.streams[thread.device];
+  if (stream) return stream;
+  stream = new Stream;
+  stream->device = thread.device;
+  stream->per_thread = true;
+  stream->agent = new_agent();
+  g_devices[static_cast<std::size_t>(thread.device)]->streams.push_back(stream);
+  return stream;
+}
+
 void put_on(Stream* stream, const std::shared_ptr<StreamOp>& op) {
   trace([&] { return op_text(*op) + " is queued on " + stream_text(*stream); });
   stream->queue.push_back(op);
@@ -180,10 +194,10 @@ void complete(StreamOp& op) {
 }
 
 Stream* resolve_stream(cudaStream_t handle) {
-  // The special handles of cuda_runtime_api.h: 0 and 1 are the default stream, 2 is per thread;
-  // one host thread per process makes that the same up to implicit synchronization.
+  // The special handles of cuda_runtime_api.h: 0 and 1 are the default stream, 2 is the thread's.
   const auto value = reinterpret_cast<uintptr_t>(handle);
-  if (value <= 2) {
+  if (value == 2) return stream_of_thread(current_host());
+  if (value < 2) {
     return g_devices[static_cast<std::size_t>(current_host().device)]->legacy;
   }
   // Never ended there: what is queued on a destroyed stream still runs.

@@ -74,6 +74,7 @@ struct Stream final : Runnable {
   void run() override;
   int device = 0;
   bool legacy = false;        // the default stream
+  bool per_thread = false;    // a thread's default stream: else as any stream that blocks
   bool non_blocking = false;  // takes no part in the default stream's implicit order
   bool destroyed = false;
   int priority = 0;

@@ -43,6 +43,7 @@ struct HostThread final : Runnable {
   unsigned long long work = 0;        // accesses and operations that modelled time has not counted
   bool working = false;               // its work counts: it has begun to use the device
   struct Started* started = nullptr;  // what pthread_t stands for
+  std::map<int, Stream*> streams;     // its default stream of each device: cudaStreamPerThread
   const char* runs_for = nullptr;     // the call whose host function it runs on a stream
   ThreadState state;
 };

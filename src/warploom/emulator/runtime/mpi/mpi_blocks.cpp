@@ -48,7 +48,7 @@ int gather(const void* send, std::size_t bytes, void* recv, const Blocks& layout
   check_root(place, root, what);
   const bool is_root = place.rank == root;
   const bool in_place = send == MPI_IN_PLACE;
-  note_moving(is_root ? recv : send, what);
+  note_moving(is_root ? recv : send, what, 2);
   if (in_place) {
     require(is_root, what, "only the root gives MPI_IN_PLACE");
     send = at(recv, layout.offset(root));
@@ -70,7 +70,7 @@ int scatter(const void* send, const Blocks& layout, void* recv, std::size_t byte
             MPI_Comm comm, MPI_Datatype type, const char* what) {
   const Place place = enter(comm, what, type);
   check_root(place, root, what);
-  note_moving(place.rank == root ? send : recv, what);
+  note_moving(place.rank == root ? send : recv, what, 2);
   Bytes data;
   std::vector<std::size_t> ends;
   if (place.rank == root) {
@@ -107,7 +107,7 @@ int all_to_all(const void* send, const Blocks& out, void* recv, const Blocks& in
   const int ranks = place.comm->size();
   const bool in_place = send == MPI_IN_PLACE;
   const Blocks& layout = in_place ? in : out;
-  note_moving(recv, what);
+  note_moving(recv, what, 2);
   if (!in_place) check_aliasing(all_of(send, out, ranks), all_of(recv, in, ranks), what);
   Bytes data;
   for (int rank = 0; rank < ranks; rank++) {
@@ -147,7 +147,7 @@ int all_gather(const void* send, int sendcount, MPI_Datatype sendtype, void* rec
                MPI_Request* request, const char* what) {
   const Place place = enter(comm, what, recvtype);
   const Blocks layout = uneven(counts, displacements, recvtype, what);
-  note_moving(recv, what);
+  note_moving(recv, what, 2);
   const int ranks = place.comm->size();
   const std::vector<Used> blocks = all_of(recv, layout, ranks);
   std::vector<Lent> lent;

@@ -25,7 +25,7 @@ int broadcast(void* buffer, int count, MPI_Datatype type, int root, MPI_Comm com
   const Place place = enter(comm, what, type);
   check_root(place, root, what);
   const std::size_t bytes = packed(count, type, what);
-  note_moving(buffer, what);
+  note_moving(buffer, what, 2);
   const bool is_root = place.rank == root;
   auto meeting = post(place, what, format("root %d, %zu bytes", root, bytes),
                       is_root ? gather_elements(buffer, count, type, what) : Bytes{});
@@ -57,7 +57,7 @@ int all_reduce(const void* send, void* recv, int count, MPI_Datatype type, MPI_O
                MPI_Request* request, const char* what) {
   const Place place = enter(comm, what, type);
   const std::size_t bytes = extent(count, type, what);
-  note_moving(recv, what);
+  note_moving(recv, what, 2);
   check_aliasing({{send, bytes}}, {{recv, bytes}}, what);
   auto meeting = post(place, what, reduction_details(count, type, op, -1),
                       read_buffer(send == MPI_IN_PLACE ? recv : send, bytes, what));
@@ -69,7 +69,7 @@ int all_gather(const void* send, int sendcount, MPI_Datatype sendtype, void* rec
   const Place place = enter(comm, what, recvtype);
   const std::size_t block = extent(recvcount, recvtype, what);
   const auto mine = static_cast<std::size_t>(place.rank) * block;
-  note_moving(recv, what);
+  note_moving(recv, what, 2);
   const bool in_place = send == MPI_IN_PLACE;
   const std::size_t bytes = in_place ? block : extent(sendcount, sendtype, what);
   require(bytes == block, what, "a rank sends another size than it receives from each rank");
@@ -95,7 +95,7 @@ int reduce(const void* send, void* recv, int count, MPI_Datatype type, MPI_Op op
   check_root(place, root, what);
   const std::size_t bytes = extent(count, type, what);
   const bool is_root = place.rank == root;
-  note_moving(is_root ? recv : send, what);
+  note_moving(is_root ? recv : send, what, 2);
   require(is_root || send != MPI_IN_PLACE, what, "only the root gives MPI_IN_PLACE");
   if (is_root) check_aliasing({{send, bytes}}, {{recv, bytes}}, what);
   auto meeting = post(place, what, reduction_details(count, type, op, root),
@@ -111,7 +111,7 @@ int prefix(const void* send, void* recv, int count, MPI_Datatype type, MPI_Op op
            bool inclusive, const char* what) {
   const Place place = enter(comm, what, type);
   const std::size_t bytes = extent(count, type, what);
-  note_moving(recv, what);
+  note_moving(recv, what, 2);
   check_aliasing({{send, bytes}}, {{recv, bytes}}, what);
   auto meeting = post(place, what, reduction_details(count, type, op, -1),
                       read_buffer(send == MPI_IN_PLACE ? recv : send, bytes, what));
@@ -196,7 +196,7 @@ int MPI_Reduce_scatter_block(const void* send, void* recv, int count, MPI_Dataty
   constexpr const char* kName = "MPI_Reduce_scatter_block";
   const Place place = enter(comm, kName, type);
   const std::size_t block = extent(count, type, kName);
-  note_moving(recv, kName);
+  note_moving(recv, kName, 2);
   const int ranks = place.comm->size();
   const std::size_t whole = block * static_cast<std::size_t>(ranks);
   check_aliasing({{send, whole}}, {{recv, block}}, kName);

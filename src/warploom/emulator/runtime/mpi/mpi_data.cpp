@@ -17,6 +17,7 @@
 #include "memory/sides.h"
 #include "mpi/mpi_objects.h"
 #include "order/host_copies.h"
+#include "timing/timing.h"
 
 namespace warploom::mpi {
 
@@ -245,8 +246,11 @@ void leave_device(int device, MPI_Datatype type, Bytes& data) {
   spoil_message(data.data(), data.size(), device, width);
 }
 
-void note_moving(const void* buffer, const char* what) {
+void note_moving(const void* buffer, const char* what, int copies) {
   if (emulated(buffer)) note_call(what);
+  // An estimate: MPI reaches a device's memory by copies, as the host's own of 8 bytes take.
+  if (on_device_side(buffer))
+    host_call(copies * (g_machine.host_copy_ns + g_machine.copy_start_ns));
 }
 
 namespace {

@@ -120,15 +120,32 @@ void take(Place place, Receive& receive, void* buffer, MPI_Status* status, const
   fill_status(status, message.source, message.tag, message.data.size());
 }
 
+enum class Mode { Standard, Synchronous, Ready };
+
+// "The send may be started only if the matching receive is already posted" (MPI 3.1, 3.4).
+void require_receive(const Place& place, int destination, int tag) {
+  Message message;
+  message.source = place.rank;
+  message.tag = tag;
+  const auto& posted = place.comm->posted[static_cast<std::size_t>(destination)];
+  if (std::ranges::any_of(posted, [&](const auto& receive) { return fits(*receive, message); })) {
+    return;
+  }
+  fail(kinds::mpi_mismatch,
+       format("MPI_Rsend: rank %d has posted no receive that fits (tag %d)", destination, tag),
+       "post the receive first, and let a message or barrier tell; or call MPI_Send");
+}
+
 int send(const void* buffer, int count, MPI_Datatype type, int destination, int tag, MPI_Comm comm,
-         bool synchronous, const char* what) {
+         Mode mode, const char* what) {
   const Place place = enter(comm, what, type);
   check_peer(place, destination, false, what);
   if (destination == MPI_PROC_NULL) return MPI_SUCCESS;
+  if (mode == Mode::Ready) require_receive(place, destination, tag);
   const std::size_t bytes = packed(count, type, what);
   note_moving(buffer, what);
   auto message = post_send(place, gather_elements(buffer, count, type, what), destination, tag);
-  if (synchronous || bytes > kBuffered) wait_for_match(*message, what);
+  if (mode == Mode::Synchronous || bytes > kBuffered) wait_for_match(*message, what);
   return MPI_SUCCESS;
 }
 
@@ -218,14 +235,13 @@ using namespace warploom::mpi;
 extern "C" {
 
 int MPI_Send(const void* buffer, int count, MPI_Datatype type, int dest, int tag, MPI_Comm comm) {
-  return send(buffer, count, type, dest, tag, comm, false, "MPI_Send");
+  return send(buffer, count, type, dest, tag, comm, Mode::Standard, "MPI_Send");
 }
 int MPI_Ssend(const void* buffer, int count, MPI_Datatype type, int dest, int tag, MPI_Comm comm) {
-  return send(buffer, count, type, dest, tag, comm, true, "MPI_Ssend");
+  return send(buffer, count, type, dest, tag, comm, Mode::Synchronous, "MPI_Ssend");
 }
-// Allowed where the receive is posted already; it may do what MPI_Send does.
 int MPI_Rsend(const void* buffer, int count, MPI_Datatype type, int dest, int tag, MPI_Comm comm) {
-  return send(buffer, count, type, dest, tag, comm, false, "MPI_Rsend");
+  return send(buffer, count, type, dest, tag, comm, Mode::Ready, "MPI_Rsend");
 }
 
 int MPI_Recv(void* buffer, int count, MPI_Datatype type, int source, int tag, MPI_Comm comm,

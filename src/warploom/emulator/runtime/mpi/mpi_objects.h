@@ -149,7 +149,9 @@ std::string elements_of(MPI_Datatype type);
 MPI_Datatype element_type(MPI_Datatype type);  // what a derived one is made of
 
 // The running rank is about to move a buffer's data: a call of its work where that is a device's.
-void note_moving(const void* buffer, const char* what);
+// Of a call that is given this buffer; it takes so many copies, one behind the other, where a
+// device has it.
+void note_moving(const void* buffer, const char* what, int copies = 1);
 // Copies between the program's memory and ours, host or device memory alike.
 Bytes read_buffer(const void* p, std::size_t bytes, const char* what);
 void write_buffer(const Place& place, void* p, const char* data, std::size_t bytes,

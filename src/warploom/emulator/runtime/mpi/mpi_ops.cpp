@@ -130,7 +130,7 @@ int MPI_Reduce_scatter(const void* send, void* recv, const int* counts, MPI_Data
   const std::size_t before = extent(std::accumulate(counts, counts + place.rank, 0), type, kName);
   const std::size_t whole = extent(std::accumulate(counts, counts + ranks, 0), type, kName);
   const std::size_t mine = extent(counts[place.rank], type, kName);
-  note_moving(recv, kName);
+  note_moving(recv, kName, 2);
   check_aliasing({{send, whole}}, {{recv, mine}}, kName);
   auto meeting = post(place, kName, format("%zu bytes in all, %s", whole, op_name(op)),
                       read_buffer(send == MPI_IN_PLACE ? recv : send, whole, kName));

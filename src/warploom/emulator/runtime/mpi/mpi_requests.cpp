@@ -1,8 +1,11 @@
 // Requests: how started calls are completed, and those that are started again and again.
 #include <algorithm>
+#include <vector>
 
 #include "base/polling.h"
 #include "mpi/mpi_objects.h"
+#include "schedule/scheduler.h"
+#include "timing/timing.h"
 
 namespace warploom::mpi {
 
@@ -68,6 +71,18 @@ void start_again(MPI_Request handle, const char* what) {
   request->started.reset(request->start());
 }
 
+// Which of the requests that have ended "comes first": MPI leaves it open (MPI 3.1, 3.7.5). The
+// last one in the lazy schedule; -1 where none has ended.
+int any_ready(int count, const MPI_Request* requests) {
+  std::vector<int> ready;
+  for (int i = 0; i < count; i++) {
+    if (!is_idle(requests[i]) && is_ready(requests[i])) ready.push_back(i);
+  }
+  if (ready.empty()) return -1;
+  if (random_schedule()) return ready[random_below(ready.size())];
+  return !g_timed && g_config.timing == NetTiming::Lazy ? ready.back() : ready.front();
+}
+
 }  // namespace
 
 void finish_request(MPI_Request* request, MPI_Status* status) {
@@ -104,8 +119,7 @@ int MPI_Waitany(int count, MPI_Request* requests, int* index, MPI_Status* status
   *index = MPI_UNDEFINED;
   if (std::all_of(requests, requests + count, is_idle)) return MPI_SUCCESS;
   for (;;) {
-    for (int i = 0; i < count; i++) {
-      if (is_idle(requests[i]) || !is_ready(requests[i])) continue;
+    if (const int i = any_ready(count, requests); i >= 0) {
       finish_request(&requests[i], status);
       *index = i;
       return MPI_SUCCESS;

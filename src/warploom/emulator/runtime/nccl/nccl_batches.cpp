@@ -172,7 +172,11 @@ void launch(std::vector<std::unique_ptr<Task>> tasks) {
   batch->tasks = std::move(tasks);
   std::vector<Stream*> others = streams_of(*batch);
   Stream* stream = others.front();
-  if (stream->capture) return capture_batch(batch);
+  if (stream->capture) {
+    price_host_work(true);
+    host_call(g_machine.host_nccl_ns);  // NCCL plans a collective when it is captured
+    return capture_batch(batch);
+  }
   others.erase(others.begin());
   constexpr const char* kOrdered = "streams of a group of NCCL calls";
   for (Stream* other : others) order_streams(stream, other, kOrdered);
