@@ -136,3 +136,11 @@ WARPLOOM_DEVICE_INLINE __nv_bfloat16 atomicAdd(__nv_bfloat16* _Waddress, __nv_bf
 WARPLOOM_DEVICE_INLINE __nv_bfloat162 atomicAdd(__nv_bfloat162* _Waddress, __nv_bfloat162 _Wvalue) {
   return {atomicAdd(&_Waddress->x, _Wvalue.x), atomicAdd(&_Waddress->y, _Wvalue.y)};
 }
+
+#define CUDART_INF_BF16 __ushort_as_bfloat16(0x7F80)
+#define CUDART_NAN_BF16 __ushort_as_bfloat16(0x7FFF)
+#define CUDART_MIN_DENORM_BF16 __ushort_as_bfloat16(0x0001)
+#define CUDART_MAX_NORMAL_BF16 __ushort_as_bfloat16(0x7F7F)
+#define CUDART_NEG_ZERO_BF16 __ushort_as_bfloat16(0x8000)
+#define CUDART_ZERO_BF16 __ushort_as_bfloat16(0x0000)
+#define CUDART_ONE_BF16 __ushort_as_bfloat16(0x3F80)

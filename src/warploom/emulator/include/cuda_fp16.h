@@ -114,3 +114,11 @@ WARPLOOM_DEVICE_INLINE __half atomicAdd(__half* _Waddress, __half _Wvalue) {
 WARPLOOM_DEVICE_INLINE __half2 atomicAdd(__half2* _Waddress, __half2 _Wvalue) {
   return {atomicAdd(&_Waddress->x, _Wvalue.x), atomicAdd(&_Waddress->y, _Wvalue.y)};
 }
+
+#define CUDART_INF_FP16 __ushort_as_half(0x7C00)
+#define CUDART_NAN_FP16 __ushort_as_half(0x7FFF)
+#define CUDART_MIN_DENORM_FP16 __ushort_as_half(0x0001)
+#define CUDART_MAX_NORMAL_FP16 __ushort_as_half(0x7BFF)
+#define CUDART_NEG_ZERO_FP16 __ushort_as_half(0x8000)
+#define CUDART_ZERO_FP16 __ushort_as_half(0x0000)
+#define CUDART_ONE_FP16 __ushort_as_half(0x3C00)

@@ -1,6 +1,8 @@
 // Stands in for CUDA's own header when a program is built for the emulator.
 #pragma once
 
+#include "library_types.h"
+
 #ifndef __cplusplus
 #include <limits.h>
 #include <stddef.h>

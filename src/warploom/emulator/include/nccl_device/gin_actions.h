@@ -10,6 +10,7 @@ typedef enum {
   NCCL_NET_DEVICE_GIN_GDAKI = 3,
   NCCL_NET_DEVICE_GIN_GPI = 4,
 } ncclNetDeviceType;
+#define NCCL_GIN_MAX_CONNECTIONS 4
 #define NCCL_GIN_BACKEND_MASK_ALL ((1u << 2) | (1u << 3))
 
 struct ncclGinDescriptorSmem {

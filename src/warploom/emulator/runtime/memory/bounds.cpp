@@ -43,20 +43,23 @@ const Allocation* nearest_behind(const void* p) {
 
 const char* verb(bool write) { return write ? "write" : "read"; }
 
+std::string place_of(const Allocation& allocation) {
+  return allocation.device < 0 ? "in the host's memory" : format("on device %d", allocation.device);
+}
+
 void report_bounds(const void* p, std::size_t bytes, const char* what, const Frames& where) {
   FindingInfo info{.kind = kinds::out_of_bounds, .message = "", .where = where};
   if (Allocation* near = nearest_before(p)) {
     const auto past = reinterpret_cast<uintptr_t>(p) + bytes - near->start - near->bytes;
-    info.message = format(
-        "%s of %zu bytes ends %zu bytes past an allocation of %zu bytes on "
-        "device %d",
-        what, bytes, static_cast<std::size_t>(past), near->bytes, near->device);
+    info.message =
+        format("%s of %zu bytes ends %zu bytes past an allocation of %zu bytes %s", what, bytes,
+               static_cast<std::size_t>(past), near->bytes, place_of(*near).c_str());
     info.other = near->allocated;
   } else if (const Allocation* next = nearest_behind(p)) {
     const uintptr_t before = next->start - reinterpret_cast<uintptr_t>(p);
     info.message =
-        format("%s of %zu bytes begins %zu bytes before an allocation of %zu bytes on device %d",
-               what, bytes, static_cast<std::size_t>(before), next->bytes, next->device);
+        format("%s of %zu bytes begins %zu bytes before an allocation of %zu bytes %s", what, bytes,
+               static_cast<std::size_t>(before), next->bytes, place_of(*next).c_str());
     info.other = next->allocated;
   } else {
     info.message = format("%s of %zu bytes at %p, which is in no allocation", what, bytes, p);

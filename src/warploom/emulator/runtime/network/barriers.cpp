@@ -264,6 +264,7 @@ bool barrier_wait(const BarrierRef& b, Order order, uint32_t fence, const char* 
   BarrierSlot& slot = *place.slot;
   const uint64_t round = slot.members[place.member].waited + 1;
   const auto complete = [&slot, round, self = place.member] {
+    if (round <= slot.ended) return true;  // another group has waited for it in this one's place
     const bool here = slot.members[self].arrived >= round;
     return present_in(slot, round) - here + 1 == slot.ranks;
   };
@@ -275,6 +276,13 @@ bool barrier_wait(const BarrierRef& b, Order order, uint32_t fence, const char* 
     slot.waiters.wait_until(complete, reason);
   } else if (!slot.waiters.wait_or_expire(complete, reason, cycles)) {
     return false;
+  }
+  if (round <= slot.ended) {
+    report_finding({.kind = kinds::barrier_shared,
+                    .message = format("%s: two groups of threads wait at barrier %u at a time",
+                                      session(b), b.index),
+                    .hint = "give each kernel a barrier of its own, or order the two kernels"});
+    return true;
   }
   pass_barrier(b.gin, b.team.ranks);
   join_arrivals(slot, round);
