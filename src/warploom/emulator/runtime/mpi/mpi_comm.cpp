@@ -39,13 +39,14 @@ Comm& self_comm() {
   return *comm;
 }
 
-int start(const char* what) {
+int start(const char* what, int level) {
   Phase& phase = g_phase[&current_process()];
   if (phase != Phase::Before) {
     fail(kinds::mpi_mismatch, format("%s is called after MPI was started", what),
          "call MPI_Init once, at the start of main");
   }
   phase = Phase::Running;
+  start_threads(level);
   return MPI_SUCCESS;
 }
 
@@ -152,7 +153,7 @@ Place enter(MPI_Comm handle, const char* what, MPI_Datatype type) {
       fail(kinds::mpi_mismatch, format("%s is called after MPI_Finalize", what),
            "call MPI_Finalize last");
     default:
-      break;
+      check_thread(what);
   }
   Comm* comm = handle == MPI_COMM_SELF ? &self_comm() : known_comm(handle);
   require(comm != nullptr, what, "the communicator is MPI_COMM_NULL or does not exist");
@@ -193,11 +194,11 @@ using namespace warploom::mpi;
 
 extern "C" {
 
-int MPI_Init(int*, char***) { return start("MPI_Init"); }
+int MPI_Init(int*, char***) { return start("MPI_Init", MPI_THREAD_SINGLE); }
 
 int MPI_Init_thread(int*, char***, int required, int* provided) {
   if (provided) *provided = required;
-  return start("MPI_Init_thread");
+  return start("MPI_Init_thread", required);
 }
 
 int MPI_Initialized(int* flag) {
@@ -211,7 +212,7 @@ int MPI_Finalized(int* flag) {
 }
 
 int MPI_Query_thread(int* provided) {
-  *provided = MPI_THREAD_MULTIPLE;
+  *provided = thread_level();
   return MPI_SUCCESS;
 }
 

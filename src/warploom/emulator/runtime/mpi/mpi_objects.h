@@ -109,6 +109,9 @@ struct Place {
   MPI_Datatype type = MPI_DATATYPE_NULL;  // of what the call moves
   Arrival call{};                         // what it brings the caller, if it moves anything
 };
+void start_threads(int level);
+int thread_level();                   // that the process has asked for
+void check_thread(const char* what);  // whether the running thread may call MPI now
 Place enter(MPI_Comm handle, const char* what, MPI_Datatype type = MPI_DATATYPE_NULL);
 Comm* new_comm(std::vector<int> world);
 // What a call's lists are as long as, before it is made: 0, and rank -1, where it will fail.
