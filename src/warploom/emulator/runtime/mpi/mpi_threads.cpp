@@ -1,20 +1,17 @@
 // Which threads of a process may call MPI, and when (MPI 3.1, 12.4.3).
 #include "machine/world.h"
 #include "mpi/mpi_objects.h"
-#include "order/completions.h"
-#include "order/race.h"
+#include "order/one_thread.h"
 
 namespace warploom::mpi {
 
 namespace {
 
-// What a process has asked for, and the last call that it made.
+// What a process has asked for, and its calls.
 struct Threads {
   int level = MPI_THREAD_SINGLE;
   const HostThread* first = nullptr;  // that started MPI
-  const HostThread* last = nullptr;
-  Moment moment;
-  Frames where;
+  OneThread calls;
 };
 std::map<const Process*, Threads> g_threads;
 
@@ -29,7 +26,7 @@ constexpr const char* kHint =
 }  // namespace
 
 void start_threads(int level) {
-  g_threads[&current_process()] = {.level = level, .first = &current_host(), .where = {}};
+  g_threads[&current_process()] = {.level = level, .first = &current_host(), .calls = {}};
 }
 
 int thread_level() { return g_threads[&current_process()].level; }
@@ -37,23 +34,18 @@ int thread_level() { return g_threads[&current_process()].level; }
 void check_thread(const char* what) {
   Threads& threads = g_threads[&current_process()];
   if (threads.level == MPI_THREAD_MULTIPLE || !g_config.race) return;
-  const HostThread& self = current_host();
-  const Frames where = capture_frames();
-  if (threads.level == MPI_THREAD_FUNNELED && &self != threads.first) {
+  if (threads.level == MPI_THREAD_FUNNELED && &current_host() != threads.first) {
     fail(kinds::mpi_mismatch,
          format("%s is called by another thread than the one that started MPI, with %s", what,
                 level_name(threads.level)),
          kHint);
   }
-  if (threads.last && threads.last != &self && !covers(self.clock, threads.moment)) {
+  if (const auto other = threads.calls.use(capture_frames())) {
     fail(kinds::mpi_mismatch,
          format("%s is called while another thread may be in a call of MPI: %s", what,
                 level_name(threads.level)),
-         kHint, threads.where);
+         kHint, *other);
   }
-  threads.last = &self;
-  threads.moment = moment_of(current_actor(where.pc[0]));
-  threads.where = where;
 }
 
 }  // namespace warploom::mpi

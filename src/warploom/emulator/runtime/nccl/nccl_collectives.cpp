@@ -231,6 +231,15 @@ ncclResult_t submit(std::unique_ptr<Task> task) {
 ncclResult_t issue(std::unique_ptr<Task> task) {
   ncclComm* comm = task->comm;
   task->where = capture_frames();
+  if (const auto other = comm->issuer.use(task->where)) {
+    report_finding({.kind = kinds::collective_mismatch,
+                    .message = format("%s: another host thread may be in a call with the same "
+                                      "communicator",
+                                      call_name(task->call)),
+                    .hint = "let one thread use a communicator at a time (\"Thread Safety\" in "
+                            "NCCL's guide): order the calls by a lock or a join",
+                    .other = *other});
+  }
   check_pointer(*task, task->send, task->send_bytes(), "send");
   check_pointer(*task, task->recv, task->recv_bytes(), "receive");
   check_overlap(*task);

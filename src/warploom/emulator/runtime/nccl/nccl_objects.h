@@ -15,6 +15,7 @@
 #include "cuda/stream.h"
 #include "machine/world.h"
 #include "nccl/nccl_shim.h"
+#include "order/one_thread.h"
 #include "report/report.h"
 
 namespace warploom {
@@ -44,6 +45,7 @@ struct ncclComm {
   std::shared_ptr<warploom::nccl::Turn> latest;  // of the operation issued last
   int rma_contexts = 1, rma_signals = 1;         // of one-sided calls
   uint64_t shrinks = 0, grows = 0;               // made of it
+  warploom::OneThread issuer;  // of operations
   warploom::WaitQueue idle;
   std::string last_error;
 };
