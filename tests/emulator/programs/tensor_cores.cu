@@ -37,9 +37,11 @@ static void check() {
   constexpr bool rows_a = std::is_same_v<LayoutA, wmma::row_major>;
   constexpr bool rows_b = std::is_same_v<LayoutB, wmma::row_major>;
   const auto value = [](int i, int j) { return (i * 3 + j * 5) % 7 - 3; };
+  // Of a float the cores read 10 bits of the mantissa.
+  constexpr float kUnread = std::is_same_v<In, float> ? 1.0f + 0x1p-12f : 1.0f;
   for (int i = 0; i < k; i++) {
-    for (int j = 0; j < m; j++) a[rows_a ? j * k + i : i * m + j] = In(float(value(j, i)));
-    for (int j = 0; j < n; j++) b[rows_b ? i * n + j : j * k + i] = In(float(value(j, i + 1)));
+    for (int j = 0; j < m; j++) a[rows_a ? j * k + i : i * m + j] = In(kUnread * float(value(j, i)));
+    for (int j = 0; j < n; j++) b[rows_b ? i * n + j : j * k + i] = In(kUnread * float(value(j, i + 1)));
   }
   multiply<m, n, k, In, Sum, LayoutA, LayoutB><<<1, dim3(16, 2)>>>(a, b, c);
   CUDA(cudaDeviceSynchronize());

@@ -123,6 +123,19 @@ auto matrix_number(_WT value) {
   }
 }
 
+// What tensor cores read of a factor: of a float as tf32 the upper 10 bits of the mantissa, be it
+// rounded by __float_to_tf32 or not.
+template <class _WT, class Element>
+WARPLOOM_UNCHECKED auto matrix_operand(Element value) {
+  if constexpr (std::is_same_v<_WT, nvcuda::wmma::precision::tf32>) {
+    std::uint32_t bits;
+    std::memcpy(&bits, &value, sizeof(bits));
+    bits &= ~0x1FFFu;
+    std::memcpy(&value, &bits, sizeof(bits));
+  }
+  return matrix_number(value);
+}
+
 }  // namespace warploom
 
 namespace nvcuda::wmma {
@@ -190,8 +203,8 @@ void mma_sync(fragment<accumulator, m, n, k, Sum>& d,
       if (row * k < first || row * k >= first + kOfA) continue;
       Total sum = static_cast<Total>(c.x[i]);
       for (int inner = 0; inner < k; inner++) {
-        sum += warploom::matrix_number(some[row * k + inner - first]) *
-               warploom::matrix_number(column[inner]);
+        sum += warploom::matrix_operand<_WT>(some[row * k + inner - first]) *
+               warploom::matrix_operand<_WT>(column[inner]);
       }
       d.x[i] = static_cast<Sum>(sum);
     }
