@@ -40,8 +40,10 @@ static void check() {
   // Of a float the cores read 10 bits of the mantissa.
   constexpr float kUnread = std::is_same_v<In, float> ? 1.0f + 0x1p-12f : 1.0f;
   for (int i = 0; i < k; i++) {
-    for (int j = 0; j < m; j++) a[rows_a ? j * k + i : i * m + j] = In(kUnread * float(value(j, i)));
-    for (int j = 0; j < n; j++) b[rows_b ? i * n + j : j * k + i] = In(kUnread * float(value(j, i + 1)));
+    for (int j = 0; j < m; j++)
+      a[rows_a ? j * k + i : i * m + j] = In(kUnread * float(value(j, i)));
+    for (int j = 0; j < n; j++)
+      b[rows_b ? i * n + j : j * k + i] = In(kUnread * float(value(j, i + 1)));
   }
   multiply<m, n, k, In, Sum, LayoutA, LayoutB><<<1, dim3(16, 2)>>>(a, b, c);
   CUDA(cudaDeviceSynchronize());

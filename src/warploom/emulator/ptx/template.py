@@ -1,16 +1,18 @@
 """The template of an asm statement: its instructions as the assembler reads them."""
 
+import itertools
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from warploom.core.errors import WarploomError
 from warploom.emulator.tokens import Kind, Token, TokenStream
 from warploom.source.edits import decode
 from warploom.source.literals import value_of_literal
 
-Texts = Mapping[bytes, tuple[Token, ...] | None]
-"""Macros that stand for text: the tokens of each; None where it is defined in two ways."""
+Texts = Mapping[bytes, tuple[tuple[Token, ...], ...]]
+"""Macros that stand for text: the tokens of each of its definitions; none where one is no text."""
 
+_MOST_WAYS = 16  # of one template
 _TEXT = re.compile(r"[\t\n -~\x80-\U0010ffff]*")  # what else there is nvcc may read otherwise
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)  # of PTX, where lines are not spliced
 LABEL = re.compile(r"([A-Za-z_$%][\w$]*)\s*:(?!:)\s*(.*)", re.DOTALL)
@@ -31,14 +33,37 @@ def text_macros(stream: TokenStream, known: Texts) -> Texts:
         if directive.keyword != b"define" or len(words) < 2:
             continue
         name, *value = words
-        texts = [word.text for word in value]
-        before = found.get(name.text, tuple(value))
-        same = before is not None and [word.text for word in before] == texts
-        if all(word.kind in (Kind.STRING, Kind.NAME) for word in value):
-            found[name.text] = tuple(value) if same else None
-        elif name.text in found:
-            found[name.text] = None
+        before = found.get(name.text)
+        if not all(word.kind in (Kind.STRING, Kind.NAME) for word in value):
+            if before is not None:
+                found[name.text] = ()
+        elif before is None:
+            found[name.text] = (tuple(value),)
+        elif before and not any(_same(value, other) for other in before):
+            found[name.text] = (*before, tuple(value))
     return found
+
+
+def _same(value: Iterable[Token], other: Iterable[Token]) -> bool:
+    return [word.text for word in value] == [word.text for word in other]
+
+
+def choices(tokens: Sequence[Token], macros: Texts) -> list[Texts]:
+    """Return the macros that a template names, with one definition of each, in every way.
+
+    Empty where it names none. Ways beyond `_MOST_WAYS` are left out.
+    """
+    named: dict[bytes, tuple[tuple[Token, ...], ...]] = {}
+    todo = list(tokens)
+    while todo:
+        token = todo.pop()
+        if token.kind is Kind.NAME and token.text in macros and token.text not in named:
+            named[token.text] = macros[token.text]
+            todo += [word for definition in macros[token.text] for word in definition]
+    if not named or not all(named.values()):
+        return []
+    ways = itertools.islice(itertools.product(*named.values()), _MOST_WAYS)
+    return [dict(zip(named, ((one,) for one in way), strict=True)) for way in ways]
 
 
 def template_of(tokens: Iterable[Token], macros: Texts) -> str:
@@ -52,12 +77,12 @@ def template_of(tokens: Iterable[Token], macros: Texts) -> str:
         if token.kind is Kind.STRING:
             found.append(literal(decode(token.text)))
             continue
-        value = macros.get(token.text)
-        if value is None:
+        value = macros.get(token.text, ())
+        if len(value) != 1:
             raise UnknownInstructionError(f"{decode(token.text)} within the template")
         # What a macro stands for may name others, and not itself.
         others = {name: text for name, text in macros.items() if name != token.text}
-        found.append(template_of(value, others))
+        found.append(template_of(value[0], others))
     return "".join(found)
 
 

@@ -17,7 +17,7 @@ from warploom.emulator.ptx.template import (
     instructions,
     template_of,
 )
-from warploom.emulator.tokens import Kind, TokenStream
+from warploom.emulator.tokens import Kind, Token, TokenStream
 from warploom.source.edits import decode
 
 _CONSTRAINTS = {
@@ -204,6 +204,11 @@ def _operand(stream: TokenStream, tokens: range) -> Operand:
     return Operand(constraint, " ".join(words), name)
 
 
+def template_tokens(stream: TokenStream, opener: int, closer: int) -> list[Token]:
+    """Return the words of the template of an asm statement: literals, and macros that name them."""
+    return [stream.tokens[at] for part in _sections(stream, opener, closer)[0] for at in part]
+
+
 def translate(stream: TokenStream, opener: int, closer: int, macros: Texts) -> str:
     """Return the C++ statement for the asm statement in the brackets at `opener` and `closer`.
 
@@ -213,7 +218,7 @@ def translate(stream: TokenStream, opener: int, closer: int, macros: Texts) -> s
         UnknownInstructionError: an instruction, register or constraint is not emulated.
     """
     sections = _sections(stream, opener, closer)
-    template = template_of((stream.tokens[at] for part in sections[0] for at in part), macros)
+    template = template_of(template_tokens(stream, opener, closer), macros)
     outputs = [_operand(stream, part) for part in (sections[1] if len(sections) > 1 else [])]
     inputs = [_operand(stream, part) for part in (sections[2] if len(sections) > 2 else [])]
     block = _Block((*outputs, *inputs))

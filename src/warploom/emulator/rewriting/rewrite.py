@@ -117,7 +117,7 @@ class _Rewriter:
     marks: frozenset[str] = MARKS  # words of device functions: macros of any file read so far
     kernels: set[bytes] = field(default_factory=set[bytes])  # named in any file read so far
     linkages: set[bytes] = field(default_factory=set[bytes])  # macros for `extern "C"`, so far
-    templates: Texts = field(default_factory=dict[bytes, tuple[Token, ...] | None])  # so far
+    templates: Texts = field(default_factory=dict[bytes, tuple[tuple[Token, ...], ...]])  # so far
     shared_by_files: frozenset[bytes] | None = None  # device variables with `extern` somewhere
 
     def add(self, path: Path, *, always: bool) -> UserFile:
@@ -405,7 +405,7 @@ def rewrite(spec: BuildSpec) -> Overlay:
     """
     folders = tuple(f.absolute() for f in spec.include_dirs if not _is_toolkit(f))
     rewriter = _Rewriter(spec, folders)
-    rewriter.templates = {name.encode(): None for name in spec.defines}  # they may be text
+    rewriter.templates = {name.encode(): () for name in spec.defines}  # they may be text
     if spec.sources:
         rewriter.shared_by_files = names_shared_by_files(user_contents(spec).values())
     units = tuple(

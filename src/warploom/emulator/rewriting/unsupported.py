@@ -4,10 +4,12 @@ A construct is replaced by a call that fails the compile with `MARK`, and only i
 into a program: dead branches and unused templates do no harm.
 """
 
+import contextlib
+import json
 import re
 
-from warploom.emulator.ptx.template import Texts, UnknownInstructionError, template_of
-from warploom.emulator.ptx.translate import translate
+from warploom.emulator.ptx.template import Texts, UnknownInstructionError, choices, template_of
+from warploom.emulator.ptx.translate import template_tokens, translate
 from warploom.emulator.tokens import Kind, TokenStream, newlines
 from warploom.source.edits import TextEdit, decode
 
@@ -177,14 +179,35 @@ def asm_edits(stream: TokenStream, tag: str, macros: Texts) -> list[TextEdit]:
         if not _PTX.search(template):
             continue
         end = stream.tokens[closer].end
-        try:
-            text = translate(stream, opener, closer, known)
-        except UnknownInstructionError as unknown:
-            what = re.sub(r"\s+", " ", unknown.message).strip()
-            text = refusal(f"inline PTX: {what[:60]}", f"asm_{tag}_{at}")
+        text = _translated(stream, opener, closer, known, f"asm_{tag}_{at}")
         kept = decode(newlines(stream.text[token.start : end]))
         edits.append(TextEdit(token.start, end, text + kept))
     return edits
+
+
+def _translated(stream: TokenStream, opener: int, closer: int, macros: Texts, tag: str) -> str:
+    """Return C++ for an asm statement; where its template names macros, for each text of these.
+
+    Which of them it is the compiler says, whatever the conditions around the definitions are.
+    """
+    words = template_tokens(stream, opener, closer)
+    try:
+        if not any(word.kind is Kind.NAME for word in words):
+            return translate(stream, opener, closer, macros)
+        ways = [(template_of(words, way), way) for way in choices(words, macros)]
+        if not ways:
+            template_of(words, macros)  # says which one is not known
+        written = " ".join(decode(word.text) for word in words)
+        tests = [
+            f"if constexpr (::warploom::ptx::same_text({written}, {json.dumps(text)})) "
+            f"{{ {translate(stream, opener, closer, way)}; }} else "
+            for text, way in ways
+        ]
+    except UnknownInstructionError as unknown:
+        what = re.sub(r"\s+", " ", unknown.message).strip()
+        return refusal(f"inline PTX: {what[:60]}", tag)
+    other = refusal("inline PTX: a macro that stands for another text", tag)
+    return f"do {{ {''.join(tests)}{{ {other}; }} }} while (0)"
 
 
 def _shown_text(stream: TokenStream, first: int, closer: int, macros: Texts) -> str:
@@ -193,8 +216,7 @@ def _shown_text(stream: TokenStream, first: int, closer: int, macros: Texts) -> 
     for token in stream.tokens[first:closer]:
         if token.text in (b":", b"::"):
             break
-        try:
-            found += template_of((token,), macros)
-        except UnknownInstructionError:
-            continue  # `translate` refuses it where the rest is PTX
+        for way in choices((token,), macros) or [macros]:
+            with contextlib.suppress(UnknownInstructionError):  # refused where the rest is PTX
+                found += template_of((token,), way)
     return found

@@ -10,6 +10,12 @@
 
 namespace warploom::ptx {
 
+// Whether a template, of which macros are a part, is a text that was translated.
+constexpr bool same_text(const char* _Wa, const char* _Wb) {
+  for (; *_Wa && *_Wa == *_Wb; ++_Wa) ++_Wb;
+  return *_Wa == *_Wb;
+}
+
 // A register by its constraint letter holds the bits; an instruction reads them as its own type.
 template <class _WT, class _WR>
 WARPLOOM_UNCHECKED _WT read(_WR value) {
