@@ -181,11 +181,11 @@ void mma_sync(fragment<accumulator, m, n, k, Sum>& d,
               const fragment<matrix_a, m, n, k, _WT, LayoutA>& a,
               const fragment<matrix_b, m, n, k, _WT, LayoutB>& b,
               const fragment<accumulator, m, n, k, Old>& c, bool = false) {
-  using A = fragment<matrix_a, m, n, k, _WT, LayoutA>;
-  using B = fragment<matrix_b, m, n, k, _WT, LayoutB>;
-  using Element = typename A::element_type;
+  using _WA = fragment<matrix_a, m, n, k, _WT, LayoutA>;
+  using _WB = fragment<matrix_b, m, n, k, _WT, LayoutB>;
+  using Element = typename _WA::element_type;
   using Total = decltype(warploom::matrix_number(Element{}));
-  constexpr int kOfA = warploom::kMatrixEach<A> * 32, kOfB = warploom::kMatrixEach<B> * 32;
+  constexpr int kOfA = warploom::kMatrixEach<_WA> * 32, kOfB = warploom::kMatrixEach<_WB> * 32;
   static_assert(32 % n == 0 && kOfA % k == 0 && kOfB % n == 0);
   warploom::count_operations(std::max(1, m * n * k / 32 / warploom::matrix_rate<_WT>()));
   const int lane = static_cast<int>(warploom::matrix_lane());

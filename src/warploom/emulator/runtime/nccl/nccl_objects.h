@@ -45,7 +45,7 @@ struct ncclComm {
   std::shared_ptr<warploom::nccl::Turn> latest;  // of the operation issued last
   int rma_contexts = 1, rma_signals = 1;         // of one-sided calls
   uint64_t shrinks = 0, grows = 0;               // made of it
-  warploom::OneThread issuer;  // of operations
+  warploom::OneThread issuer;                    // of operations
   warploom::WaitQueue idle;
   std::string last_error;
 };

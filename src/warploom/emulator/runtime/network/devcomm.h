@@ -115,7 +115,8 @@ struct BarrierSlot {
     std::deque<Arrival> arrivals;  // of rounds that somebody may still wait for
     uint64_t dropped = 0;
     bool used = false;
-    Actor user;  // the group that used it last
+    Actor user;                    // the group that used it last
+    const void* waiter = nullptr;  // the block whose wait has ended last
     Frames where;
   };
   int ranks = 0;
