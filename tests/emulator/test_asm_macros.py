@@ -51,6 +51,16 @@ def test_pieces_of_literals_are_one_text(tmp_path: Path) -> None:
     assert run(build(BuildSpec(tmp_path / "p.cu")), RunOptions(ranks=1)).stdout == "13\n"
 
 
+def test_lines_stay_where_they_are(tmp_path: Path) -> None:
+    many = PROGRAM.replace('" %0, %1, 3;"', 'R"( %0,\n%1,\n3;)"').replace(
+        "p[0] = r;", "p[0] = r + __LINE__;"
+    )
+    (tmp_path / "p.cu").write_text(many)
+    line = 1 + many[: many.index("__LINE__")].count("\n")
+    done = run(build(BuildSpec(tmp_path / "p.cu")), RunOptions(ranks=1))
+    assert done.stdout == f"{13 + line}\n"
+
+
 def test_a_text_that_nobody_reads_is_refused(tmp_path: Path) -> None:
     made = "#define TEXT(x) #x\n#define OP TEXT(add)"
     (tmp_path / "p.cu").write_text(PROGRAM.replace('#define OP "add"', made))

@@ -8,7 +8,13 @@ import contextlib
 import json
 import re
 
-from warploom.emulator.ptx.template import Texts, UnknownInstructionError, choices, template_of
+from warploom.emulator.ptx.template import (
+    Texts,
+    UnknownInstructionError,
+    choices,
+    literal,
+    template_of,
+)
 from warploom.emulator.ptx.translate import template_tokens, translate
 from warploom.emulator.tokens import Kind, TokenStream, newlines
 from warploom.source.edits import TextEdit, decode
@@ -197,7 +203,12 @@ def _translated(stream: TokenStream, opener: int, closer: int, macros: Texts, ta
         ways = [(template_of(words, way), way) for way in choices(words, macros)]
         if not ways:
             template_of(words, macros)  # says which one is not known
-        written = " ".join(decode(word.text) for word in words)
+        # On one line: a raw literal may have several, and lines are counted.
+        texts = (decode(word.text) for word in words)
+        written = " ".join(
+            json.dumps(literal(text)) if word.kind is Kind.STRING else text
+            for word, text in zip(words, texts, strict=True)
+        )
         tests = [
             f"if constexpr (::warploom::ptx::same_text({written}, {json.dumps(text)})) "
             f"{{ {translate(stream, opener, closer, way)}; }} else "
