@@ -20,12 +20,9 @@ using namespace warploom;
 namespace {
 
 Stream* make_stream(unsigned flags, int priority) {
-  auto* stream = new Stream;
-  stream->device = current_host().device;
+  Stream* stream = add_stream(current_host().device);
   stream->non_blocking = flags & cudaStreamNonBlocking;
   stream->priority = priority;
-  stream->agent = new_agent();
-  g_devices[static_cast<std::size_t>(stream->device)]->streams.push_back(stream);
   return stream;
 }
 

@@ -128,11 +128,8 @@ std::shared_ptr<StreamOp> make_stream_op(Stream* stream, OpKind kind, const char
 Stream* stream_of_thread(HostThread& thread) {
   Stream*& stream = thread.streams[thread.device];
   if (stream) return stream;
-  stream = new Stream;
-  stream->device = thread.device;
+  stream = add_stream(thread.device);
   stream->per_thread = true;
-  stream->agent = new_agent();
-  g_devices[static_cast<std::size_t>(thread.device)]->streams.push_back(stream);
   return stream;
 }
 
@@ -191,6 +188,14 @@ void complete(StreamOp& op) {
   for (Stream* other : device.streams) {
     if (!other->queue.empty()) enqueue(other);
   }
+}
+
+Stream* add_stream(int device) {
+  auto* stream = new Stream;
+  stream->device = device;
+  stream->agent = new_agent();
+  g_devices[static_cast<std::size_t>(device)]->streams.push_back(stream);
+  return stream;
 }
 
 Stream* resolve_stream(cudaStream_t handle) {

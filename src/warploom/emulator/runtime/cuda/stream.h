@@ -127,6 +127,7 @@ struct Event {
   Stream* captured_from = nullptr;
 };
 
+Stream* add_stream(int device);  // one more of a device
 // Streams and events that the program made.
 extern HandleTable<Stream, cudaStream_t> g_stream_handles;
 extern HandleTable<Event, cudaEvent_t> g_event_handles;

@@ -151,9 +151,8 @@ const char* type_name(MPI_Datatype type);
 std::string elements_of(MPI_Datatype type);
 MPI_Datatype element_type(MPI_Datatype type);  // what a derived one is made of
 
-// The running rank is about to move a buffer's data: a call of its work where that is a device's.
-// Of a call that is given this buffer; it takes so many copies, one behind the other, where a
-// device has it.
+// The running rank is about to move a buffer's data. Where that is a device's, it is a call of the
+// rank's work, and takes so many copies, one behind the other.
 void note_moving(const void* buffer, const char* what, int copies = 1);
 // Copies between the program's memory and ours, host or device memory alike.
 Bytes read_buffer(const void* p, std::size_t bytes, const char* what);
