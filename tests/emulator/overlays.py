@@ -51,6 +51,7 @@ template <class T, class Tag> T& shared_variable(const char*) {
 }
 inline void* dynamic_shared() { return dynamic; }
 inline void copies_commit() {}
+template <class T> void unset(T&, const char*) {}
 }
 """
 

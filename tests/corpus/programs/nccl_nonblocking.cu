@@ -2,6 +2,8 @@
 // A communicator that does not block: every call is polled until it is no longer in progress.
 //
 // DEFECT FINALIZED use_after_destroy: a collective after ncclCommFinalize
+// DEFECT UNPOLLED comm_in_progress: the copy is queued while the collective may not be on the stream yet
+// DEFECT TWO_AT_ONCE comm_in_progress: a collective while the one before is still being issued
 // DEFECT SKIPPED deadlock: the last rank leaves out the second collective
 #include <cuda_runtime.h>
 #include <mpi.h>
@@ -51,18 +53,26 @@ int main(int argc, char **argv) {
   MUST(cudaGetLastError() == cudaSuccess);
   // EXPECT SKIPPED
   state = ncclAllGather(small, large, LEN, ncclInt64, comm, stream);
+#ifndef DEFECT_TWO_AT_ONCE
   MUST(wait_for(comm, state));
+#endif
 #ifdef DEFECT_SKIPPED
   if (me != all - 1)
 #endif
   {
-    // EXPECT SKIPPED
+    // EXPECT SKIPPED TWO_AT_ONCE
     state = ncclReduceScatter(large, small, LEN, ncclInt64, ncclMax, comm, stream);
+#ifndef DEFECT_UNPOLLED
     MUST(wait_for(comm, state));
+#endif
   }
+  // EXPECT UNPOLLED
   MUST(cudaMemcpyAsync(host, large, all * LEN * sizeof(int64_t), cudaMemcpyDeviceToHost, stream) == cudaSuccess);
-  // EXPECT SKIPPED
+  // EXPECT SKIPPED UNPOLLED
   MUST(cudaStreamSynchronize(stream) == cudaSuccess);
+#ifdef DEFECT_UNPOLLED
+  MUST(wait_for(comm, state));
+#endif
   for (i = 0; i < all * LEN; i++) bad += host[i] != i / LEN * 1000 + i % LEN;
   MUST(cudaMemcpy(host, small, LEN * sizeof(int64_t), cudaMemcpyDeviceToHost) == cudaSuccess);
   for (i = 0; i < LEN; i++) bad += host[i] != me * 1000 + i;

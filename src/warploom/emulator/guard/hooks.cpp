@@ -55,7 +55,7 @@ Hook hook_of(std::string_view name) {
   if (name == "18atomic_load_accessEPKvjNS_5OrderENS_5ScopeE") return {HookKind::Load};
   if (name == "13vector_accessEPKvj" || name == "14atomic_changedEv" ||
       name == "16count_operationsEj" || name == "12count_withinEj" ||
-      name == "15count_iterationEj" || name == "14end_iterationsEv") {
+      name == "15count_iterationEj" || name == "14end_iterationsEv" || name == "10unset_wordEPKc") {
     return {HookKind::Quiet};
   }
   return {};

@@ -102,7 +102,9 @@ class _Block:
             for name in found:
                 variable = f"wl_r{len(self.locals)}"
                 self.locals[name] = variable
-                self.declared.append(f"[[maybe_unused]] {_TYPES[kind]} {variable}{{}};")
+                self.declared.append(
+                    f"[[maybe_unused]] {_TYPES[kind]} {variable} = {_unset(_TYPES[kind], name)};"
+                )
 
     def label(self, name: str) -> str:
         """Return the C++ label that stands for a label."""
@@ -144,6 +146,11 @@ class _Block:
         if made is None:
             raise UnknownInstructionError(text)
         self.lines.append(f"{guard}{{ {made} }}")
+
+
+def _unset(kind: str, name: str) -> str:
+    """Return the C++ of what a register of a type holds that nobody has set."""
+    return f'::warploom::unset_value<{kind}>("{name}")'
 
 
 def _split(text: str) -> list[str]:
@@ -225,9 +232,8 @@ def translate(stream: TokenStream, opener: int, closer: int, macros: Texts) -> s
     for number, operand in enumerate(block.operands):
         value = f"::warploom::ptx::input<{operand.register}>({operand.expression})"
         known = number >= len(outputs) or operand.constraint.startswith("+")
-        block.lines.append(
-            f"[[maybe_unused]] {operand.register} wl_a{number}{f' = {value}' if known else '{}'};"
-        )
+        first = value if known else _unset(operand.register, f"%{number}")
+        block.lines.append(f"[[maybe_unused]] {operand.register} wl_a{number} = {first};")
     for text in instructions(template):
         block.add(text)
     block.lines += [

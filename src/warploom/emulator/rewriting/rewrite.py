@@ -34,6 +34,7 @@ from warploom.emulator.rewriting.shared_memory import (
     shared_variable,
 )
 from warploom.emulator.rewriting.shifts import shift_edits
+from warploom.emulator.rewriting.unset import unset_edits
 from warploom.emulator.rewriting.unsupported import MARK, asm_edits, library_of, refusal
 from warploom.emulator.tokens import Directive, Kind, Token, TokenStream, tokenize
 from warploom.source.chevrons import joined_chevrons
@@ -220,7 +221,9 @@ class _Rewriter:
         variables = find_variables(stream)
         tree = None
         shifts = b"<<" in stream.text or b">>" in stream.text
-        if launches or shared or variables or self.outer_shared or self.spec.timed or shifts:
+        as_cuda = file.path.suffix == ".cu"
+        has_places = launches or shared or variables or self.outer_shared
+        if has_places or self.spec.timed or shifts or as_cuda or b"__device__" in stream.text:
             tree = _parse(stream.text, file, self.spec.defines)
             if tree is not None:
                 self.marks = device_marks(tree, self.marks)
@@ -250,6 +253,12 @@ class _Rewriter:
         if tree is not None and shifts:
             edits += _outside(shift_edits(tree, self.marks), edits)
         edits += bare_return_edits(tree, file.path)
+        if tree is not None:
+            host = as_cuda and file.path in (
+                self.spec.program.absolute(),
+                *(s.absolute() for s in self.spec.sources),
+            )
+            edits += _outside(unset_edits(tree, self.marks, host=host), edits)
         if tree is not None and self.spec.timed:
             edits += _outside(metering_edits(tree, self.marks), edits)
         return edits

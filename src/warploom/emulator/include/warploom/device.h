@@ -203,6 +203,41 @@ WARPLOOM_INLINED inline uint3 thread_index() { return WARPLOOM_HERE._Wthread._Wi
 WARPLOOM_INLINED inline dim3 block_dimension() { return WARPLOOM_SIZES._Wblock_size; }
 WARPLOOM_INLINED inline unsigned lane_index() { return WARPLOOM_HERE._Wthread.linear % 32; }
 
+// What a variable holds whose declaration sets nothing (unset.py): another word in each run of a
+// plan, as of memory that nobody has written. Where it is set before it is read, the compiler drops
+// the call.
+[[gnu::const]] std::uint64_t unset_word(const char* name);
+template <class _WT>
+WARPLOOM_INLINED inline _WT unset_value(const char* name) {
+  const std::uint64_t word = unset_word(name);
+  if constexpr (std::is_same_v<_WT, bool>) {
+    return word & 1;
+  } else {
+    struct {
+      std::uint64_t words[(sizeof(_WT) + 7) / 8];
+    } whole;
+    for (auto& each : whole.words) each = word;
+    struct {
+      unsigned char bytes[sizeof(_WT)];
+    } part;
+    __builtin_memcpy(&part, &whole, sizeof part);
+    return __builtin_bit_cast(_WT, part);
+  }
+}
+template <class _WT>
+WARPLOOM_INLINED constexpr void unset(_WT& variable, const char* name) {
+  constexpr std::size_t most = 1024;
+  if constexpr (std::is_array_v<_WT>) {
+    if constexpr (sizeof(_WT) <= most) {
+      for (auto& each : variable) unset(each, name);
+    }
+  } else if constexpr (std::is_trivially_default_constructible_v<_WT> &&
+                       std::is_trivially_copyable_v<_WT> && !std::is_volatile_v<_WT> &&
+                       std::is_copy_assignable_v<_WT> && sizeof(_WT) <= most) {
+    if (!__builtin_is_constant_evaluated()) variable = unset_value<_WT>(name);
+  }
+}
+
 // Where a thread may wait for others of its block: assembly of the runtime (fiber.cpp) hands over
 // to the next thread without a C++ frame in between, and on x86-64 without a call. There the thread
 // leaves nothing in registers, and goes on at the label, maybe much later.

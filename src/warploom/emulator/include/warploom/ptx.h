@@ -18,7 +18,7 @@ constexpr bool same_text(const char* _Wa, const char* _Wb) {
 
 // A register by its constraint letter holds the bits; an instruction reads them as its own type.
 template <class _WT, class _WR>
-WARPLOOM_UNCHECKED _WT read(_WR value) {
+WARPLOOM_INLINED inline _WT read(_WR value) {
   if constexpr (std::is_pointer_v<_WR>) {
     return read<_WT>(reinterpret_cast<std::uintptr_t>(value));
   } else if constexpr (std::is_enum_v<_WR>) {
@@ -37,12 +37,12 @@ WARPLOOM_UNCHECKED _WT read(_WR value) {
   }
 }
 template <class _WR, class _WT>
-WARPLOOM_UNCHECKED void write(_WR& target, _WT value) {
+WARPLOOM_INLINED inline void write(_WR& target, _WT value) {
   target = read<_WR>(value);
 }
 // From a register to the variable that the statement names.
 template <class _WV, class _WR>
-WARPLOOM_UNCHECKED void assign(_WV& variable, _WR value) {
+WARPLOOM_INLINED inline void assign(_WV& variable, _WR value) {
   if constexpr (std::is_pointer_v<_WV>) {
     variable = reinterpret_cast<_WV>(static_cast<std::uintptr_t>(value));
   } else if constexpr (std::is_arithmetic_v<_WV>) {
@@ -54,7 +54,7 @@ WARPLOOM_UNCHECKED void assign(_WV& variable, _WR value) {
 }
 // From the expression that the statement names to a register.
 template <class _WR, class _WV>
-WARPLOOM_UNCHECKED _WR input(_WV value) {
+WARPLOOM_INLINED inline _WR input(_WV value) {
   if constexpr (std::is_array_v<_WV> || std::is_pointer_v<_WV> || std::is_arithmetic_v<_WV> ||
                 std::is_enum_v<_WV>) {
     return read<_WR>(value);

@@ -127,6 +127,7 @@ cudaError_t cudaStreamQuery(cudaStream_t handle) {
   Stream* stream = usable(handle);
   if (!stream) return cuda_fail(cudaErrorInvalidResourceHandle);
   if (forbidden_in_capture(stream)) return cudaErrorStreamCaptureUnsupported;
+  require_issued(*stream, "cudaStreamQuery");
   if (!stream->queue.empty()) {
     poll_unready(stream->queue.front().get());
     return cudaErrorNotReady;

@@ -214,6 +214,7 @@ Stream* resolve_stream(cudaStream_t handle) {
 std::shared_ptr<StreamOp> push_op(Stream* stream, OpKind kind, const char* name,
                                   std::function<void(StreamOp&)> start, PrepareFunction prepare) {
   note_call(name);
+  if (kind != OpKind::Collective && kind != OpKind::Channel) require_issued(*stream, name);
   price_host_work(kind == OpKind::Kernel || kind == OpKind::Collective ||
                   std::string_view(name) == "cudaEventRecord" ||
                   std::string_view(name) == "cudaGraphLaunch");
@@ -289,6 +290,7 @@ void order_streams(Stream* stream, Stream* before, const char* name) {
 }
 
 void synchronize(Stream* stream, const char* what) {
+  require_issued(*stream, what);
   const std::shared_ptr<StreamOp> last = stream->queue.empty() ? nullptr : stream->queue.back();
   take_turn();
   if (!last) {

@@ -18,6 +18,14 @@ void Handles::end(const void* object) {
   if (found != entries_.end()) found->second.ended = true;
 }
 
+std::vector<const void*> Handles::living() const {
+  std::vector<const void*> found;
+  for (const auto& [object, entry] : entries_) {
+    if (entry.owner == handle_asker() && !entry.ended) found.push_back(object);
+  }
+  return found;
+}
+
 bool Handles::usable(const void* object) const {
   if (!object) return false;
   const auto found = entries_.find(object);

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <unordered_map>
+#include <vector>
 
 namespace warploom {
 
@@ -22,6 +23,8 @@ class Handles {
   // False: NULL, or what was destroyed, which has been reported. What no call has given to this
   // process ends the run.
   bool usable(const void* object) const;
+  // Those of the running process that have not ended.
+  std::vector<const void*> living() const;
 
  private:
   struct Entry {
@@ -43,6 +46,13 @@ class HandleTable : public Handles {
   // nullptr: not usable().
   Object* find(Handle handle) const {
     return usable(handle) ? reinterpret_cast<Object*>(handle) : nullptr;
+  }
+  std::vector<const Object*> living() const {
+    std::vector<const Object*> found;
+    for (const void* object : Handles::living()) {
+      found.push_back(static_cast<const Object*>(object));
+    }
+    return found;
   }
 };
 

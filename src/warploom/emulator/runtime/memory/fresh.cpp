@@ -130,6 +130,22 @@ void note_fresh_source(const void* p, std::size_t bytes, const char* name, int r
   }
 }
 
+uint64_t unset_word(const char* name) {
+  if (!g_config.fresh_word) return 0;
+  const uint32_t pc = program_place();
+  // In no floating-point type a number, and not the fresh word: see note_undefined.
+  const bool instead = in_question(pc);
+  const uint32_t word = instead ? g_config.fresh_other : g_config.fresh_word ^ 0x00570057;
+  if (g_told.insert(pc).second) {
+    FindingInfo info{.kind = kKind, .message = "", .warning = true};
+    info.message = format("'%s' is read before it is set", name);
+    info.hint = "give the variable a value where it is declared: what it holds is not defined";
+    info.suspicion = true;  // a compiler does not see that a value is thrown away
+    report_finding(std::move(info));
+  }
+  return uint64_t{word} << 32 | word;
+}
+
 uint32_t note_undefined(const std::string& what) {
   const uint32_t pc = program_place();
   const uint32_t fresh = in_question(pc) ? g_config.fresh_other : g_config.fresh_word;

@@ -136,6 +136,8 @@ void require(bool check, const char* what, const char* rule) {
   if (!check) fail(kinds::mpi_mismatch, format("%s: %s", what, rule), "correct the argument");
 }
 
+const std::map<int, std::unique_ptr<Comm>>& communicators() { return g_mpi_comms; }
+
 static Comm* known_comm(MPI_Comm handle) {
   if (handle == MPI_COMM_WORLD) return &world();
   const auto found = g_mpi_comms.find(handle);
@@ -219,6 +221,7 @@ int MPI_Query_thread(int* provided) {
 int MPI_Finalize() {
   const Place place = enter(MPI_COMM_WORLD, "MPI_Finalize");
   await(place, *post(place, "MPI_Finalize", "", {}));
+  report_unfinished();
   g_phase[&current_process()] = Phase::After;
   return MPI_SUCCESS;
 }

@@ -18,7 +18,23 @@ bool fits(const Receive& receive, const Message& message) {
          (receive.tag == MPI_ANY_TAG || receive.tag == message.tag);
 }
 
+// Only a buffer of the library lets such a send return: "a program is safe if no message buffering
+// is required for it to complete" (MPI 3.1, 3.5).
+void warn_of_unsafe(const Receive& receive, const Message& message) {
+  report_finding({.kind = kinds::mpi_mismatch,
+                  .message = format("MPI_Send to rank %d (tag %d) must return before its receive "
+                                    "can be posted: it hangs where MPI does not buffer the message",
+                                    message.destination, message.tag),
+                  .hint = "let one side receive first, or use MPI_Isend or MPI_Sendrecv",
+                  .warning = true,
+                  .where = message.where,
+                  .other = receive.where,
+                  .rank = message.left_by,
+                  .host = true});
+}
+
 void match(Receive& receive, const std::shared_ptr<Message>& message) {
+  if (message->left_by) warn_of_unsafe(receive, *message);
   receive.message = message;
   message->matched = true;
   receive.changed.notify_all();
@@ -89,6 +105,17 @@ void wait_for_match(Message& message, const char* what) {
                               }});
 }
 
+// MPI may let a small send wait for its receive, too. It does in the lazy schedule, until nobody
+// else can go on.
+void wait_lazily(Message& message, const char* what) {
+  if (g_timed || random_schedule() || g_config.timing != NetTiming::Lazy) return;
+  constexpr uint64_t kLast = uint64_t{1} << 62;  // no other limited wait is longer
+  const bool matched = message.changed.wait_or_expire(
+      [&] { return message.matched; },
+      {what, [&message] { return "to " + peer_text(message.destination, message.tag); }}, kLast);
+  if (!matched) message.left_by = current_rank();
+}
+
 void wait_for_message(Receive& receive, const char* what) {
   receive.changed.wait_until([&] { return receive.message != nullptr; },
                              {what, [&receive] {
@@ -145,7 +172,11 @@ int send(const void* buffer, int count, MPI_Datatype type, int destination, int 
   const std::size_t bytes = packed(count, type, what);
   note_moving(buffer, what);
   auto message = post_send(place, gather_elements(buffer, count, type, what), destination, tag);
-  if (mode == Mode::Synchronous || bytes > kBuffered) wait_for_match(*message, what);
+  if (mode == Mode::Synchronous || bytes > kBuffered) {
+    wait_for_match(*message, what);
+  } else {
+    wait_lazily(*message, what);
+  }
   return MPI_SUCCESS;
 }
 

@@ -7,6 +7,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -75,6 +76,7 @@ struct Message {
   Clock clock;
   Frames where;
   bool matched = false;
+  std::optional<int> left_by;    // the rank that went on without a receive, as nobody else could
   double sent = 0, arrives = 0;  // modelled time
   WaitQueue changed;
 };
@@ -114,6 +116,10 @@ int thread_level();                   // that the process has asked for
 void check_thread(const char* what);  // whether the running thread may call MPI now
 Place enter(MPI_Comm handle, const char* what, MPI_Datatype type = MPI_DATATYPE_NULL);
 Comm* new_comm(std::vector<int> world);
+// By handle; some may be empty.
+const std::map<int, std::unique_ptr<Comm>>& communicators();
+// What the running process has started and not completed, and who sent it what it has not received.
+void report_unfinished();
 // What a call's lists are as long as, before it is made: 0, and rank -1, where it will fail.
 std::size_t ranks_in(MPI_Comm handle);
 int rank_in(MPI_Comm handle);
@@ -247,6 +253,7 @@ void combine_by_program(Bytes& into, const Bytes& from, MPI_Datatype type, MPI_O
 // A call that was started and not waited for.
 struct warploom_mpi_request {
   const char* what = "";
+  warploom::Frames where = warploom::capture_frames();
   bool receives = false;
   // A persistent request (MPI_Send_init and its like) has no more than this: what a start makes,
   // and what was started last, until that is complete.

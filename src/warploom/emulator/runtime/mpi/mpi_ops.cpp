@@ -6,6 +6,7 @@
 #include "host/process_heap.h"
 #include "machine/into_program.h"
 #include "mpi/mpi_objects.h"
+#include "schedule/scheduler.h"
 #include "timing/timing.h"
 
 namespace warploom::mpi {
@@ -67,8 +68,10 @@ void combine_by_program(Bytes& into, const Bytes& from, MPI_Datatype type, MPI_O
   const std::size_t element = dense_bytes(type, what);
   int count = element ? static_cast<int>(into.size() / element) : 0;
   if (count == 0) return;
-  // MPI: the second operand takes the result, and the first is of the lower ranks.
-  const InProgram first(into, what), second(from, what);
+  // MPI: the second operand takes the result, and the first is of the lower ranks. An operation
+  // that commutes, as it was said to, may get them the other way round.
+  const bool turned = found.commutes && random_schedule() && random_below(2) == 0;
+  const InProgram first(turned ? from : into, what), second(turned ? into : from, what);
   into_program(WARPLOOM_FRAME, found.function, first.data, second.data, &count, &type);
   std::memcpy(into.data(), second.data, into.size());
   into.origin.join(from.origin);

@@ -210,6 +210,8 @@ void enroll(Task& task) {
   }
   meeting->members[static_cast<std::size_t>(task.comm->rank)] = &task;
   meeting->enqueued++;
+  check_launch_order(task, *meeting);
+  task.comm->last_issuer = task.issuer;
 }
 
 ncclResult_t submit(std::unique_ptr<Task> task) {
@@ -226,6 +228,16 @@ ncclResult_t submit(std::unique_ptr<Task> task) {
   }
   const ncclResult_t valid = check_arguments(*task);
   return valid == ncclSuccess ? issue(std::move(task)) : valid;
+}
+
+ncclResult_t in_background(const std::vector<std::unique_ptr<Task>>& tasks) {
+  ncclResult_t state = ncclSuccess;
+  for (const auto& task : tasks) {
+    if (in_background(task->comm) == ncclSuccess) continue;
+    state = ncclInProgress;
+    note_unissued(task->stream, task->comm);
+  }
+  return state;
 }
 
 ncclResult_t issue(std::unique_ptr<Task> task) {
@@ -264,8 +276,9 @@ ncclResult_t issue(std::unique_ptr<Task> task) {
   std::vector<std::unique_ptr<Task>> one;
   one.push_back(std::move(task));
   const ncclResult_t valid = check_group(one);
+  const ncclResult_t state = in_background(one);
   if (!one.empty()) launch(std::move(one));
-  return valid;
+  return valid == ncclSuccess ? state : valid;
 }
 
 }  // namespace warploom::nccl

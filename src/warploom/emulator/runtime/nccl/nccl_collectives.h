@@ -87,13 +87,21 @@ struct Batch {
   std::string waiting() const;
 };
 
+// Collectives that a rank has issued on its other communicators.
+using IssuedBefore = std::map<const Clique*, uint64_t>;
+
 struct CollectiveMeeting {
   std::vector<Task*> members;
+  std::vector<IssuedBefore> before;  // by rank, see check_launch_order()
   int enqueued = 0, started = 0;
 };
 
 // Checks a call's arguments and issues it, or queues it in the open group.
 ncclResult_t submit(std::unique_ptr<Task> task);
+// The same as in_background() of their communicators; whoever uses their streams has to ask first.
+ncclResult_t in_background(const std::vector<std::unique_ptr<Task>>& tasks);
+// Whether a collective comes at its place among those of the rank's other communicators.
+void check_launch_order(const Task& task, CollectiveMeeting& meeting);
 // Issues a call whose arguments are right: on its stream, or in the open group.
 ncclResult_t issue(std::unique_ptr<Task> task);
 // Queues tasks of one communicator as one operation, behind what all of their streams were given

@@ -40,7 +40,31 @@ void report_duplicate(const char* what, int rank, int device) {
                           "several machines is run with --node-size"});
 }
 
+// The calls that may be made while another one goes on in the background.
+constexpr std::string_view kAtAnyTime[] = {"ncclCommGetAsyncError", "ncclCommAbort",
+                                           "ncclCommDestroy", "ncclCommRevoke"};
+
+// NCCL refuses other calls then: "Attempt to use communicator before the previous operation
+// returned ncclSuccess".
+void require_at_rest(ncclComm& comm, const char* what) {
+  if (!comm.in_progress || std::ranges::find(kAtAnyTime, what) != std::end(kAtAnyTime)) return;
+  report_finding({.kind = kinds::comm_in_progress,
+                  .message = format("%s is called while another call on the communicator may go on "
+                                    "in the background",
+                                    what),
+                  .hint = "call ncclCommGetAsyncError until it no longer says ncclInProgress: the "
+                          "communicator was made with blocking = 0",
+                  .other = *comm.in_progress});
+}
+
 }  // namespace
+
+ncclResult_t in_background(ncclComm* comm) {
+  if (comm->blocking) return ncclSuccess;
+  if (!comm->in_progress) comm->in_progress = capture_frames();
+  comm->looks = 0;
+  return ncclInProgress;
+}
 
 std::string Clique::missing(const std::vector<bool>& present) const {
   std::vector<int> ranks;
@@ -96,6 +120,7 @@ ncclComm* usable(ncclComm_t comm, const char* what) {
                     .other = comm->ended});
     return nullptr;
   }
+  require_at_rest(*comm, what);
   return comm;
 }
 
@@ -181,14 +206,10 @@ void price_new_comm(int ranks) {
   host_call(g_machine.host_nccl_ns + 2 * mpi_meeting_ns(ranks, 0));
 }
 
-namespace {
-
-bool is_blocking(const ncclConfig_t* config) {
+bool blocks(const ncclConfig_t* config, bool parent) {
   const auto* head = reinterpret_cast<const ConfigHead*>(config);
-  return !head || head->blocking != 0;
+  return !head || head->blocking == NCCL_CONFIG_UNDEF_INT ? parent : head->blocking != 0;
 }
-
-}  // namespace
 
 ncclResult_t init_rank(ncclComm_t* out, int ranks, const ncclUniqueId& id, int rank, int device,
                        const ncclConfig_t* config, const char* what) {
@@ -219,17 +240,18 @@ ncclResult_t init_rank(ncclComm_t* out, int ranks, const ncclUniqueId& id, int r
   }
   auto* comm = new ncclComm;
   configure(comm, config);
+  comm->blocking = blocks(config);
   *out = comm;
   const auto post = [=] { join_clique(clique, rank, device, comm); };
-  if (!is_blocking(config) && !in_group()) {
+  if (!comm->blocking && !in_group()) {
     post();
     price_new_comm(ranks);
-    return comm->ready ? ncclSuccess : ncclInProgress;
+    return in_background(comm);
   }
   return run_host_task({post, [=]() -> ncclResult_t {
                           wait_until_joined(comm, what);
                           price_new_comm(ranks);
-                          return ncclSuccess;
+                          return in_background(comm);
                         }});
 }
 
@@ -298,7 +320,7 @@ ncclResult_t ncclCommFinalize(ncclComm_t comm) {
   c->finalized = true;
   c->ended = capture_frames();
   drain(c, "ncclCommFinalize");
-  return ncclSuccess;
+  return in_background(c);
 }
 
 ncclResult_t ncclCommDestroy(ncclComm_t comm) {
@@ -323,13 +345,15 @@ ncclResult_t ncclCommAbort(ncclComm_t comm) {
 ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t* error) {
   ncclComm* c = usable(comm, "ncclCommGetAsyncError");
   if (!c || !error) return ncclInvalidArgument;
-  if (!c->ready) {
-    poll_current();
-    *error = c->ready ? ncclSuccess : ncclInProgress;
-  } else {
-    *error = ncclSuccess;
+  if (!c->ready) poll_current();
+  // What was issued is late at least once, other than in the eager schedule.
+  const bool late = c->in_progress && g_config.timing != NetTiming::Eager && c->looks++ == 0;
+  *error = c->ready && !late ? ncclSuccess : ncclInProgress;
+  if (*error == ncclSuccess) {
+    acquire_clock(c->clique->clock);
+    c->in_progress.reset();
+    note_issued(c);
   }
-  if (c->ready) acquire_clock(c->clique->clock);
   return ncclSuccess;
 }
 

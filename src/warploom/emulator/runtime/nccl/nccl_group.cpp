@@ -106,8 +106,10 @@ ncclResult_t ncclGroupEnd() {
     if (result == ncclSuccess) result = one;
   }
   const ncclResult_t valid = check_group(tasks);
+  const ncclResult_t state = in_background(tasks);
   launch_all(std::move(tasks));
-  return result == ncclSuccess ? valid : result;
+  if (result == ncclSuccess) result = valid;
+  return result == ncclSuccess ? state : result;
 }
 
 }  // extern "C"

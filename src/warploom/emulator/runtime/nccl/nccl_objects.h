@@ -7,6 +7,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <tuple>
 #include <unordered_map>
@@ -39,13 +40,17 @@ struct ncclComm {
   warploom::Process* process = nullptr;
   bool ready = false, finalized = false, destroyed = false;
   warploom::Frames created, ended;
-  uint64_t meetings = 0;                         // host-side collective calls made
-  uint64_t collectives = 0;                      // data collectives issued
-  int pending = 0;                               // operations issued and not complete
-  std::shared_ptr<warploom::nccl::Turn> latest;  // of the operation issued last
-  int rma_contexts = 1, rma_signals = 1;         // of one-sided calls
-  uint64_t shrinks = 0, grows = 0;               // made of it
-  warploom::OneThread issuer;                    // of operations
+  uint64_t meetings = 0;                              // host-side collective calls made
+  uint64_t collectives = 0;                           // data collectives issued
+  int pending = 0;                                    // operations issued and not complete
+  std::shared_ptr<warploom::nccl::Turn> latest;       // of the operation issued last
+  int rma_contexts = 1, rma_signals = 1;              // of one-sided calls
+  uint64_t shrinks = 0, grows = 0;                    // made of it
+  warploom::OneThread issuer;                         // of operations
+  const warploom::HostThread* last_issuer = nullptr;  // of collectives
+  bool blocking = true;
+  std::optional<warploom::Frames> in_progress;  // the call that goes on in the background
+  int looks = 0;                                // at its state, since then
   warploom::WaitQueue idle;
   std::string last_error;
 };
@@ -168,6 +173,10 @@ ncclResult_t init_rank(ncclComm_t* out, int ranks, const ncclUniqueId& id, int r
 ncclUniqueId grow_id(const ncclComm& parent);
 // Takes over what a configuration (which may be missing) says of the communicator.
 void configure(ncclComm* comm, const ncclConfig_t* config);
+// What a call on a communicator returns that is otherwise done: where it does not block, the
+// program has to ask until it is.
+ncclResult_t in_background(ncclComm* comm);
+bool blocks(const ncclConfig_t* config, bool parent = true);
 void wait_until_joined(ncclComm* comm, const char* what);
 // The running host has made a communicator with, or out of one with, so many ranks. It costs
 // nothing before the host has begun to use the device: that is set-up.

@@ -69,8 +69,9 @@ ncclResult_t ncclCommSplit(ncclComm_t comm, int color, int key, ncclComm_t* out,
                             mine->child->rma_contexts = parent->rma_contexts;
                             mine->child->rma_signals = parent->rma_signals;
                             configure(mine->child, config);
+                            mine->child->blocking = blocks(config, parent->blocking);
                           }
-                          return ncclSuccess;
+                          return in_background(parent);
                         }});
 }
 

@@ -13,6 +13,7 @@ inline constexpr char build[] = "build";
 inline constexpr char call_in_host_function[] = "call_in_host_function";
 inline constexpr char cluster_misuse[] = "cluster_misuse";
 inline constexpr char collective_mismatch[] = "collective_mismatch";
+inline constexpr char comm_in_progress[] = "comm_in_progress";
 inline constexpr char communication_not_tested[] = "communication_not_tested";
 inline constexpr char communication_unused[] = "communication_unused";
 inline constexpr char constant_inputs[] = "constant_inputs";

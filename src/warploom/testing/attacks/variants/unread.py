@@ -77,7 +77,7 @@ VARIANTS: tuple[Attack, ...] = (
         for name, (before, assembly) in _ASSEMBLY.items()
     ),
     *(
-        made(f"unset_asm_{name}", "values nobody set", _must(assembly), (REGIONS,), OPEN)
+        made(f"unset_asm_{name}", "values nobody set", _must(assembly), (REGIONS,))
         for name, assembly in _UNSET_IN_ASSEMBLY.items()
     ),
     *(
@@ -89,7 +89,7 @@ VARIANTS: tuple[Attack, ...] = (
         for name, assembly in _CLOCKS.items()
     ),
     *(
-        made(f"unset_{name}", "values nobody set", _unset(loop), (REGIONS,), OPEN)
+        made(f"unset_{name}", "values nobody set", _unset(loop), (REGIONS,))
         for name, loop in _SUMS.items()
     ),
     *(

@@ -1,0 +1,85 @@
+"""Variables whose declaration sets nothing: on a GPU, and on a stack, they hold anything.
+
+A compiler takes zero for most of them, so a sum that begins with one would be right here and wrong
+on a GPU. So `float sum, part[4];` in a function is followed, on the same line, by calls
+`::warploom::unset(sum, "sum"); ::warploom::unset(part, "part");`. These give the variables what
+memory holds that nobody has written, and tell of it (include/warploom/device.h). What is set before
+it is read costs nothing. Variables whose address is taken are left alone: others set them.
+
+`-ftrivial-auto-var-init=pattern` would do the same, but g++ 12.2 clears the padding of arrays of
+structs at another place, in members that were set.
+"""
+
+import re
+from collections.abc import Iterator
+
+from tree_sitter import Node
+
+from warploom.source.edits import TextEdit
+from warploom.source.masking import mask
+from warploom.source.syntax import SourceFile
+
+_UNSET = "::warploom::unset"
+_BLOCKS = (
+    "compound_statement", "case_statement", "preproc_if", "preproc_ifdef", "preproc_else",
+    "preproc_elif", "preproc_elifdef",
+)  # fmt: skip
+# Zero from the start, defined elsewhere, or no variable of the function's own.
+_OTHER = re.compile(
+    r"\b(?:static|extern|thread_local|constexpr|constinit|typedef|register|volatile|using|friend|"
+    r"__shared__|__device__|__constant__|__managed__)\b"
+)
+
+
+def unset_edits(tree: SourceFile, marks: frozenset[str], *, host: bool) -> list[TextEdit]:
+    """Return what gives the unset variables of device functions of `tree` a value.
+
+    `marks`: the words that say that a function runs on devices (see metering.py). `host`: those of
+    host functions as well, where the whole file is compiled as CUDA. Arrays of the host's are left
+    alone, as their sizes may be known at run time only.
+    """
+    edits: list[TextEdit] = []
+    for function in tree.nodes("function_definition"):
+        body = function.child_by_field_name("body")
+        if body is None:
+            continue
+        around = function
+        while around.parent is not None and around.parent.type == "template_declaration":
+            around = around.parent
+        head = set(re.findall(r"\w+", mask(tree.slice(around.start_byte, body.start_byte))))
+        on_device = bool(head & marks) and "__host__" not in head
+        if on_device or host:
+            edits += _of_function(tree, body, arrays=on_device)
+    return sorted(set(edits), key=lambda edit: edit.start)
+
+
+def _of_function(tree: SourceFile, body: Node, *, arrays: bool) -> Iterator[TextEdit]:
+    """Yield the edits for the declarations in one function."""
+    text = mask(tree.node_text(body))
+    for declaration in tree.nodes("declaration", within=body):
+        parent = declaration.parent
+        if parent is None or parent.type not in _BLOCKS or declaration.has_error:
+            continue
+        if _OTHER.search(tree.node_text(declaration)):
+            continue
+        found = (
+            _name(tree, declarator, arrays=arrays)
+            for declarator in declaration.children_by_field_name("declarator")
+        )
+        calls = "".join(
+            f' {_UNSET}({name}, "{name}");'
+            for name in found
+            if name and not re.search(rf"&\s*{re.escape(name)}\b", text)
+        )
+        if calls:
+            yield TextEdit(declaration.end_byte, declaration.end_byte, calls)
+
+
+def _name(tree: SourceFile, declarator: Node, *, arrays: bool) -> str:
+    """Return the name of a variable that is declared without a value, "" for anything else."""
+    node: Node | None = declarator
+    while node is not None and node.type in ("pointer_declarator", "array_declarator"):
+        if node.type == "array_declarator" and not arrays:
+            return ""
+        node = node.child_by_field_name("declarator")
+    return tree.node_text(node) if node is not None and node.type == "identifier" else ""
