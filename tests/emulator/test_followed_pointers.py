@@ -220,7 +220,7 @@ _STATED = {
     ),
     "a text that only messages have": (
         "allow_dynamic_shared allow_large_clusters device_assert launch_kernel nccl::check_slot "
-        "nccl::sync_block nccl::sync_lanes nccl::sync_warps texture_view unsupported"
+        "nccl::sync_block nccl::sync_lanes nccl::sync_warps texture_view unset_word unsupported"
     ),
 }
 

@@ -15,6 +15,7 @@ from warploom.evaluation.check_report import TAIL, CheckReport
 from warploom.evaluation.merged_findings import merge
 from warploom.evaluation.runs.emulated import overall, run_batches
 from warploom.evaluation.runs.fresh_memory import judge_fresh_reads
+from warploom.evaluation.runs.ignored_errors import with_ignored_errors
 from warploom.evaluation.runs.other_versions import add_build_hint, with_run_hints
 from warploom.evaluation.runs.plan import (
     Batches,
@@ -138,7 +139,7 @@ def _check_emulated(
     ]
     runs = run_batches(program, options, jobs=jobs, on_progress=on_progress)
     runs = judge_stale_reads(program, judge_fresh_reads(program, runs))
-    runs = with_suspicions(runs)
+    runs = with_suspicions(with_ignored_errors(runs, facts))
     runs = with_run_hints(runs, workload, facts.nccl)
     facts = replace(facts, findings=(*facts.findings, *_unseen(program, workload.program)))
     return _report(workload, facts, effort, batches, runs, started, build_seconds)

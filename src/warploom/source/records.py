@@ -379,6 +379,15 @@ class Warn:
 
 
 @dataclass(frozen=True, slots=True)
+class IgnoredStatus:
+    """A host call of CUDA or NCCL whose status nobody looks at."""
+
+    call: str
+    file: str
+    line: int
+
+
+@dataclass(frozen=True, slots=True)
 class SkippedLines:
     """Lines that could not be read."""
 
@@ -411,4 +420,5 @@ class ReportData:
     functions: tuple[Function, ...]
     kernels: tuple[Function, ...]
     warnings: tuple[Warn, ...]
+    ignored_statuses: tuple[IgnoredStatus, ...]
     skipped: tuple[SkippedLines, ...]

@@ -113,7 +113,12 @@ static const Uses<MPI_Request> requests{[] {
                                           int flag = 0;
                                           MPI_Test(&r, &flag, MPI_STATUS_IGNORE);
                                         },
-                                        [](MPI_Request r) { MPI_Wait(&r, MPI_STATUS_IGNORE); }};
+                                        [](MPI_Request r) {
+                                          MPI_Wait(&r, MPI_STATUS_IGNORE);
+                                          int got;
+                                          MPI_Recv(&got, 1, MPI_INT, 0, 7, MPI_COMM_SELF,
+                                                   MPI_STATUS_IGNORE);
+                                        }};
 static const Uses<void*> registrations{
     [] {
       void* made = nullptr;

@@ -87,12 +87,17 @@ static void messages() {
   EXPECT(in[5] == next + 0.25);
 
   // Small ones are buffered, and keep their order; a tag can overtake another.
-  for (int i = 0; i < 3; i++) MPI(MPI_Send(&i, 1, MPI_INT, next, i == 2, MPI_COMM_WORLD));
+  const int numbers[3] = {0, 1, 2};
+  MPI_Request small[3];
+  for (int i = 0; i < 3; i++) {
+    MPI(MPI_Isend(&numbers[i], 1, MPI_INT, next, i == 2, MPI_COMM_WORLD, &small[i]));
+  }
   int a = -1, b = -1, c = -1, flag = 0;
   while (!flag) MPI(MPI_Iprobe(previous, 1, MPI_COMM_WORLD, &flag, MPI_STATUS_IGNORE));
   MPI(MPI_Recv(&c, 1, MPI_INT, previous, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
   MPI(MPI_Recv(&a, 1, MPI_INT, previous, MPI_ANY_TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
   MPI(MPI_Recv(&b, 1, MPI_INT, previous, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+  MPI(MPI_Waitall(3, small, MPI_STATUSES_IGNORE));
   EXPECT(a == 0 && b == 1 && c == 2);
   MPI(MPI_Recv(&a, 1, MPI_INT, MPI_PROC_NULL, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
 }

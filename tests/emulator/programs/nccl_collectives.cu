@@ -195,7 +195,7 @@ int main(int argc, char** argv) {
   if (rank == 0) NCCL(ncclGetUniqueId(&id));
   MPI_Bcast(&id, sizeof id, MPI_BYTE, 0, MPI_COMM_WORLD);
   ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
-  config.blocking = 0;
+  config.blocking = 1;
   ncclResult_t state = ncclCommInitRankConfig(&comm, ranks, id, rank, &config);
   EXPECT(state == ncclSuccess || state == ncclInProgress);
   while (state == ncclInProgress) NCCL(ncclCommGetAsyncError(comm, &state));

@@ -4,7 +4,8 @@ A compiler takes zero for most of them, so a sum that begins with one would be r
 on a GPU. So `float sum, part[4];` in a function is followed, on the same line, by calls
 `::warploom::unset(sum, "sum"); ::warploom::unset(part, "part");`. These give the variables what
 memory holds that nobody has written, and tell of it (include/warploom/device.h). What is set before
-it is read costs nothing. Variables whose address is taken are left alone: others set them.
+it is read costs nothing. Variables whose address is taken, and objects whose functions are called,
+are left alone: others set them.
 
 `-ftrivial-auto-var-init=pattern` would do the same, but g++ 12.2 clears the padding of arrays of
 structs at another place, in members that were set.
@@ -20,6 +21,9 @@ from warploom.source.masking import mask
 from warploom.source.syntax import SourceFile
 
 _UNSET = "::warploom::unset"
+_DEVICE_HEADER = re.compile(
+    rb"\b__(?:global|device)__\b|#[ \t]*include[ \t]*[<\"](?:cuda_runtime|cuda|nccl)\w*\.h"
+)
 _BLOCKS = (
     "compound_statement", "case_statement", "preproc_if", "preproc_ifdef", "preproc_else",
     "preproc_elif", "preproc_elifdef",
@@ -38,6 +42,7 @@ def unset_edits(tree: SourceFile, marks: frozenset[str], *, host: bool) -> list[
     host functions as well, where the whole file is compiled as CUDA. Arrays of the host's are left
     alone, as their sizes may be known at run time only.
     """
+    host = host and _DEVICE_HEADER.search(tree.text) is not None  # which declares what is called
     edits: list[TextEdit] = []
     for function in tree.nodes("function_definition"):
         body = function.child_by_field_name("body")
@@ -69,10 +74,16 @@ def _of_function(tree: SourceFile, body: Node, *, arrays: bool) -> Iterator[Text
         calls = "".join(
             f' {_UNSET}({name}, "{name}");'
             for name in found
-            if name and not re.search(rf"&\s*{re.escape(name)}\b", text)
+            if name and not _is_set_elsewhere(name, text)
         )
         if calls:
             yield TextEdit(declaration.end_byte, declaration.end_byte, calls)
+
+
+def _is_set_elsewhere(name: str, text: str) -> bool:
+    """Whether something gets the address of a variable: by `&`, or as an object's own function."""
+    word = re.escape(name)
+    return bool(re.search(rf"&\s*{word}\b|\b{word}\s*\.\s*\w+\s*\(", text))
 
 
 def _name(tree: SourceFile, declarator: Node, *, arrays: bool) -> str:

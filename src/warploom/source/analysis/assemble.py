@@ -18,7 +18,7 @@ from warploom.source.analysis.program import Program, text_of
 from warploom.source.analysis.setup import describe_setup
 from warploom.source.analysis.sites import Call, declaration_of, find_calls, site_of
 from warploom.source.analysis.trace import Trace, build_trace
-from warploom.source.analysis.warnings import find_warnings
+from warploom.source.analysis.warnings import find_warnings, ignored_statuses
 from warploom.source.report import AnalysisReport
 from warploom.source.syntax import SourceFile
 
@@ -57,6 +57,7 @@ def assemble(program: Program, files: tuple[SourceFile, ...]) -> AnalysisReport:
         functions=functions,
         kernels=tuple(f for f in functions if f.kind == "global"),
         warnings=find_warnings(trace, effects, calls, files),
+        ignored_statuses=ignored_statuses(program, calls),
         skipped=tuple(r.SkippedLines(str(f.path), f.skipped) for f in files if f.skipped),
         communicators=tuple(found.communicators),
         allocations=tuple(found.allocations),

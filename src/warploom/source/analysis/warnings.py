@@ -12,7 +12,7 @@ from warploom.source.analysis.sites import Call, site_of
 from warploom.source.analysis.slices import API, Dependences
 from warploom.source.analysis.trace import Trace
 from warploom.source.edits import decode
-from warploom.source.records import Warn
+from warploom.source.records import IgnoredStatus, Warn
 from warploom.source.regions import marker_faults
 from warploom.source.syntax import SourceFile
 
@@ -64,11 +64,9 @@ def _skipped(file: SourceFile) -> Iterator[Warn]:
         yield Warn("skipped_lines", path, lines.first, message)
 
 
-def _unchecked(program: Program, calls: list[Call]) -> Iterator[Warn]:
-    """Yield one warning per file for ignored statuses, and one for launches never looked at."""
-    lines: dict[str, list[int]] = {}
-    # cudaLaunchKernel and its like return a status, which is looked at like any other.
-    launches = [c for c in calls if c.launch is not None and not API.match(c.name)]
+def ignored_statuses(program: Program, calls: list[Call]) -> tuple[IgnoredStatus, ...]:
+    """Return the host calls of CUDA and NCCL whose status is dropped, but for those at the end."""
+    found: list[IgnoredStatus] = []
     for call in calls:
         if call.name in api.NO_STATUS or not API.match(call.name):
             continue
@@ -80,7 +78,17 @@ def _unchecked(program: Program, calls: list[Call]) -> Iterator[Warn]:
         ):
             continue
         if call.function.kind == "host" and not site_of(program, call).checked:
-            lines.setdefault(call.path, []).append(call.line)
+            found.append(IgnoredStatus(call.name, call.path, call.line))
+    return tuple(found)
+
+
+def _unchecked(program: Program, calls: list[Call]) -> Iterator[Warn]:
+    """Yield one warning per file for ignored statuses, and one for launches never looked at."""
+    lines: dict[str, list[int]] = {}
+    # cudaLaunchKernel and its like return a status, which is looked at like any other.
+    launches = [c for c in calls if c.launch is not None and not API.match(c.name)]
+    for ignored in ignored_statuses(program, calls):
+        lines.setdefault(ignored.file, []).append(ignored.line)
     for path, at in lines.items():
         shown = ", ".join(str(n) for n in at[:12]) + (", ..." if len(at) > 12 else "")
         yield Warn(

@@ -102,6 +102,9 @@ struct Launch {
   template <class... Args>
   int operator()(Args... args) const {
     WARPLOOM_ARGUMENTS_FIT(Args...);
+    static_assert((!std::is_polymorphic_v<Args> && ...),
+                  "an object with virtual functions is no argument of a kernel: its table is the "
+                  "host's (CUDA C++ Programming Guide, \"Virtual Functions\")");
     return launch_kernel(name, config,
                          make_body([_Wk = kernel, args...]() WARPLOOM_INLINED { _Wk(args...); }));
   }

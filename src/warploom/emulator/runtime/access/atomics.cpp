@@ -238,7 +238,9 @@ void fence_inits() {
   if (!g_config.race) return;
   Block& block = *thread->block;
   const auto index = static_cast<uint16_t>(thread->linear);
-  thread->init_release.advance_block(block.op, inits_of(block.number), 0, index, block.time++);
+  Clock inits = block.kernel->before;  // who knows something of a kernel knows what preceded it
+  inits.advance_block(block.op, inits_of(block.number), 0, index, block.time++);
+  thread->init_release.join(inits);
   block.has_fenced = true;
 }
 

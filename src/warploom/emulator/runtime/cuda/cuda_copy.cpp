@@ -161,6 +161,32 @@ void move(const Copy& copy, StreamOp& op) {
   }
 }
 
+// "The memory areas may not overlap" (cudaMemcpy in the reference of the runtime).
+void check_areas(const Copy& copy) {
+  const std::size_t rows = copy.rows();
+  const char* const last = copy.dst_row(rows - 1) + copy.width;
+  if (copy.src >= last || copy.dst >= copy.src_row(rows - 1) + copy.width) return;
+  std::vector<const char*> written, read;
+  for (std::size_t row = 0; row < rows; row++) {
+    written.push_back(copy.dst_row(row));
+    read.push_back(copy.src_row(row));
+  }
+  if (written == read) return;  // nothing moves
+  std::ranges::sort(written);
+  for (const char* row : read) {
+    const auto next = std::ranges::lower_bound(written, row);
+    const bool ahead = next != written.end() && *next < row + copy.width;
+    const bool behind = next != written.begin() && *std::prev(next) + copy.width > row;
+    if (!ahead && !behind) continue;
+    report_finding({.kind = kinds::overlapping_buffers,
+                    .message = format("%s: the memory that it reads and the memory that it writes "
+                                      "overlap",
+                                      copy.name),
+                    .hint = "copy by way of another buffer, or in a kernel that keeps the order"});
+    return;
+  }
+}
+
 cudaError_t validate(const Copy& copy, cudaMemcpyKind kind) {
   if (!copy.dst || !copy.src) return cudaErrorInvalidValue;
   if (of_device_heap(copy.dst) || of_device_heap(copy.src)) return cudaErrorInvalidValue;
@@ -172,6 +198,7 @@ cudaError_t validate(const Copy& copy, cudaMemcpyKind kind) {
   }
   if (!direction_fits(copy.dst, copy.src, kind)) return cudaErrorInvalidValue;
   if (!in_bounds(copy)) return cudaErrorInvalidValue;
+  check_areas(copy);
   return cudaSuccess;
 }
 
@@ -269,6 +296,9 @@ cudaError_t copy_later(const Copy& copy, cudaMemcpyKind kind, cudaStream_t handl
     return cudaSuccess;
   }
   check_host_sides(copy);
+  // "For transfers from any host memory to any host memory, the function is fully synchronous with
+  // respect to the host" (API synchronization behavior).
+  const bool between_hosts = !on_device_side(copy.dst) && !on_device_side(copy.src);
   if (!emulated(copy.src)) {
     auto staged = std::make_shared<std::vector<char>>(copy.width * copy.rows());
     for (std::size_t row = 0; row < copy.rows(); row++) {
@@ -282,6 +312,7 @@ cudaError_t copy_later(const Copy& copy, cudaMemcpyKind kind, cudaStream_t handl
       move(from_stage, op);
       complete(op);
     });
+    if (between_hosts) synchronize(stream, copy.name);
     return cudaSuccess;
   }
   int watch = 0;
@@ -295,6 +326,7 @@ cudaError_t copy_later(const Copy& copy, cudaMemcpyKind kind, cudaStream_t handl
     move(copy, op);
     complete(op);
   });
+  if (between_hosts) synchronize(stream, copy.name);
   return cudaSuccess;
 }
 

@@ -204,7 +204,12 @@ const ErrorText* find(int code) {
 }  // namespace
 
 cudaError_t cuda_fail(cudaError_t error) {
-  if (error != cudaSuccess) current_host().last_error = error;
+  if (error == cudaSuccess) return error;
+  HostThread& host = current_host();
+  host.last_error = error;
+  constexpr std::size_t kMost = 64;
+  const bool usual = error == cudaErrorNotReady || error == cudaErrorPeerAccessAlreadyEnabled;
+  if (!usual && host.failed.size() < kMost) host.failed.push_back({error, capture_frames()});
   return error;
 }
 
@@ -222,12 +227,14 @@ cudaError_t cudaGetLastError() {
   const auto error = static_cast<cudaError_t>(host.last_error);
   host.last_error = cudaSuccess;
   host.error_seen = true;
+  host.failed.clear();
   return error;
 }
 
 cudaError_t cudaPeekAtLastError() {
   HostThread& host = current_host();
   host.error_seen = true;
+  host.failed.clear();
   return static_cast<cudaError_t>(host.last_error);
 }
 

@@ -220,6 +220,7 @@ std::shared_ptr<StreamOp> push_op(Stream* stream, OpKind kind, const char* name,
                   std::string_view(name) == "cudaGraphLaunch");
   host_call(host_cost(kind, name));
   std::shared_ptr<StreamOp> op = make_stream_op(stream, kind, name, std::move(start));
+  if (kind != OpKind::Collective) stream->last_queued = op->sequence;
   if (stream->capture) {
     NodeWork work{.type = cudaGraphNodeTypeMemcpy,
                   .kind = kind,

@@ -79,9 +79,10 @@ struct Stream final : Runnable {
   bool destroyed = false;
   int priority = 0;
   AgentId agent = 0;
-  uint32_t time = 0;   // operations started
-  Clock clock;         // ordered before the next operation
-  double free_at = 0;  // modelled time at which its last operation ends
+  uint32_t time = 0;         // operations started
+  uint64_t last_queued = 0;  // in the order of issue, of what is no call of NCCL's
+  Clock clock;               // ordered before the next operation
+  double free_at = 0;        // modelled time at which its last operation ends
   std::deque<std::shared_ptr<StreamOp>> queue;
   WaitQueue idle;              // notified whenever an operation ends
   Capture* capture = nullptr;  // what it gets becomes nodes of a graph

@@ -121,7 +121,7 @@ void settle_copy(const ThreadCopy& copy, const Actor& self) {
 }
 
 Clock clock_of_copies(const Block& block, uint16_t thread, uint32_t upto) {
-  Clock known;
+  Clock known = block.kernel->before;  // who knows something of a kernel knows what preceded it
   known.advance_block(block.op, copies_of(block.number), 0, thread, upto);
   return known;
 }

@@ -1,5 +1,7 @@
 #include "kernels/async_lane.h"
 
+#include "cuda/stream.h"
+#include "kernels/kernel.h"
 #include "order/clock.h"
 
 namespace warploom {
@@ -10,15 +12,17 @@ uint32_t g_async_lanes = 0;
 
 }  // namespace
 
-uint32_t AsyncLane::issue(OpId kernel) {
-  if (op != kernel)
-    *this = {kernel, kAsyncBlocks | (g_async_lanes++ % (kCopyBlocks - kAsyncBlocks)), 0, {}};
+uint32_t AsyncLane::issue(const Kernel& from) {
+  if (op != from.op->op) {
+    const uint32_t number = kAsyncBlocks | (g_async_lanes++ % (kCopyBlocks - kAsyncBlocks));
+    *this = {from.op->op, number, 0, {}, from.before};
+  }
   flying.insert(++issued);
   return issued;
 }
 
 Clock AsyncLane::clock(uint32_t below) const {
-  Clock known;
+  Clock known = before;
   if (op) known.advance_block(op, block, below, 0, 0);
   return known;
 }

@@ -24,14 +24,17 @@ inline uint32_t entered_block(const Actor& actor) {
   return actor.copy ? copies_of(actor.block) : actor.init ? inits_of(actor.block) : actor.block;
 }
 
+struct Kernel;
+
 struct AsyncLane {
   OpId op = 0;         // of the kernel; 0: it has none yet
   uint32_t block = 0;  // the lane's number
   uint32_t issued = 0;
   std::set<uint32_t> flying;  // those that have not landed
+  Clock before;               // the kernel: who knows something of it knows that, too
 
   // The number of a further copy.
-  uint32_t issue(OpId kernel);
+  uint32_t issue(const Kernel& from);
   uint32_t first_flying() const { return flying.empty() ? issued + 1 : *flying.begin(); }
   // Who knows this knows of all copies with lower numbers.
   Clock clock(uint32_t below) const;

@@ -220,14 +220,14 @@ void check_proxy(const void* from, unsigned bytes, const Block& block) {
 }
 
 // The accesses of the copy, as far as the history is concerned; then its bytes.
-void enter_bulk(BulkCopy& copy, const void* from, unsigned bytes, OpId op) {
+void enter_bulk(BulkCopy& copy, const void* from, unsigned bytes, const Kernel& kernel) {
   const uint32_t pc = copy.where.pc[0];
   if (g_config.race && may_be_fresh(reinterpret_cast<uintptr_t>(from))) {
     note_fresh_read(from, bytes, pc);
   }
   const Clock before = release_clock();
-  copy.read = copy.reads->issue(op);
-  copy.written = copy.writes == copy.reads ? copy.read : copy.writes->issue(op);
+  copy.read = copy.reads->issue(kernel);
+  copy.written = copy.writes == copy.reads ? copy.read : copy.writes->issue(kernel);
   access_read(actor_of(*copy.reads, copy.read, before, pc), from, bytes);
   access_write(actor_of(*copy.writes, copy.written, before, pc), copy.to, bytes);
   const auto* first = static_cast<const char*>(from);
@@ -309,7 +309,7 @@ void bulk_copy(void* to, const void* from, unsigned bytes, PhaseBarrier* done) {
     copy->writes = &groups.writes;
     copy->group = groups.open;
   }
-  enter_bulk(*copy, from, bytes, block.op);
+  enter_bulk(*copy, from, bytes, *block.kernel);
   spoil_bulk(*copy, from, block.kernel->device);
   if (done) {
     remember_at_barrier(block, copy);

@@ -244,10 +244,27 @@ void check_unseen_error(HostThread& host) {
                   .where = host.error_where});
 }
 
+// Whether the program looked, its text says: ignored_errors.py.
+static void tell_failed_calls(const Process& process) {
+  for (const auto& thread : process.threads) {
+    for (const HostThread::FailedCall& call : thread->failed) {
+      report_finding({.kind = kinds::api_error,
+                      .message = format("the call fails (%s), and the program goes on as if it had "
+                                        "not",
+                                        error_name(call.error)),
+                      .hint = "look at what the call returns, and at its arguments",
+                      .suspicion = true,
+                      .where = call.where,
+                      .host = true});
+    }
+  }
+}
+
 void end_process(int code) {
   HostThread& host = current_host();
   Process& process = *host.process;
   check_unseen_error(host);
+  if (code == 0) tell_failed_calls(process);
   nccl_process_exit_checks(process.rank, code);
   std::fflush(stdout);
   std::fflush(stderr);

@@ -36,6 +36,12 @@ struct HostThread final : Runnable {
   int last_error = 0;    // of the CUDA runtime, for cudaGetLastError
   Frames error_where{};  // and where it arose
   bool error_seen = true;
+  // Calls of CUDA that failed and are no launches, until the program asks for the last error.
+  struct FailedCall {
+    int error;
+    Frames where;
+  };
+  std::vector<FailedCall> failed;
   Clock pending{};        // what it saw by relaxed atomics: an acquiring fence takes it over
   Clock fence_release{};  // what its last releasing fence gives to the relaxed stores behind it
   bool fenced = false;    // there was one

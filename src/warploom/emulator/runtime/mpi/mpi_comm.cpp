@@ -163,6 +163,7 @@ Place enter(MPI_Comm handle, const char* what, MPI_Datatype type) {
   require(member != comm->world.end(), what, "the caller is not in the communicator");
   const auto rank = static_cast<int>(member - comm->world.begin());
   require(!comm->freed[static_cast<std::size_t>(rank)], what, "the communicator was freed");
+  if (type != MPI_DATATYPE_NULL) require_committed(type, what);
   Place place{comm, rank, type};
   if (type != MPI_DATATYPE_NULL && g_config.readbacks) {
     place.call = {.rank = current_rank(),

@@ -71,6 +71,22 @@ std::shared_ptr<Message> post_send(const Place& place, Bytes data, int destinati
   return message;
 }
 
+// Which message a receive gets: of one sender the first, and of several senders any (MPI 3.1, 3.5).
+// In the lazy schedule a receive gets the last sender's, and a probe tells of the first.
+auto choose(const std::deque<std::shared_ptr<Message>>& arrived, const Receive& receive,
+            bool probes = false) {
+  std::vector<decltype(arrived.begin())> firsts;
+  for (auto it = arrived.begin(); it != arrived.end(); ++it) {
+    const auto same = [&](const auto& other) { return (*other)->source == (*it)->source; };
+    if (fits(receive, **it) && std::ranges::none_of(firsts, same)) firsts.push_back(it);
+  }
+  if (firsts.empty()) return arrived.end();
+  if (g_timed) return firsts.front();
+  if (random_schedule()) return firsts[random_below(firsts.size())];
+  const bool last = g_config.timing == NetTiming::Lazy && !probes;
+  return last ? firsts.back() : firsts.front();
+}
+
 std::shared_ptr<Receive> post_receive(const Place& place, std::size_t capacity, int source,
                                       int tag) {
   Comm& comm = *place.comm;
@@ -81,8 +97,7 @@ std::shared_ptr<Receive> post_receive(const Place& place, std::size_t capacity, 
   receive->elements = elements_of(place.type);
   receive->where = capture_frames();
   auto& arrived = comm.arrived[static_cast<std::size_t>(place.rank)];
-  for (auto it = arrived.begin(); it != arrived.end(); ++it) {
-    if (!fits(*receive, **it)) continue;
+  if (const auto it = choose(arrived, *receive); it != arrived.end()) {
     const auto message = *it;
     arrived.erase(it);
     match(*receive, message);
@@ -114,6 +129,14 @@ void wait_lazily(Message& message, const char* what) {
       [&] { return message.matched; },
       {what, [&message] { return "to " + peer_text(message.destination, message.tag); }}, kLast);
   if (!matched) message.left_by = current_rank();
+}
+
+// In the lazy schedule, who would take anybody's message does so when all have come that can.
+void linger(Comm& comm, int source, const char* what) {
+  if (g_timed || source != MPI_ANY_SOURCE || random_schedule()) return;
+  if (g_config.timing != NetTiming::Lazy) return;
+  comm.probes.wait_or_expire([] { return false; },
+                             {what, [] { return std::string("for any rank"); }}, 1);
 }
 
 void wait_for_message(Receive& receive, const char* what) {
@@ -184,10 +207,9 @@ const Message* find_message(const Place& place, int source, int tag) {
   Receive wanted;
   wanted.source = source;
   wanted.tag = tag;
-  for (const auto& message : place.comm->arrived[static_cast<std::size_t>(place.rank)]) {
-    if (fits(wanted, *message)) return message.get();
-  }
-  return nullptr;
+  const auto& arrived = place.comm->arrived[static_cast<std::size_t>(place.rank)];
+  const auto found = choose(arrived, wanted, true);
+  return found == arrived.end() ? nullptr : found->get();
 }
 
 }  // namespace
@@ -285,6 +307,7 @@ int MPI_Recv(void* buffer, int count, MPI_Datatype type, int source, int tag, MP
     return MPI_SUCCESS;
   }
   note_moving(buffer, kName);
+  linger(*place.comm, source, kName);
   auto receive = post_receive(place, packed(count, type, kName), source, tag);
   wait_for_message(*receive, kName);
   take(place, *receive, buffer, status, kName);
@@ -349,10 +372,13 @@ int MPI_Probe(int source, int tag, MPI_Comm comm, MPI_Status* status) {
   const Place place = enter(comm, "MPI_Probe");
   check_peer(place, source, true, "MPI_Probe");
   const Message* message = nullptr;
+  linger(*place.comm, source, "MPI_Probe");
   place.comm->probes.wait_until(
       [&] { return (message = find_message(place, source, tag)) != nullptr; },
       {"MPI_Probe", [=] { return "for a message from " + peer_text(source, tag); }});
   fill_status(status, message->source, message->tag, message->data.size());
+  // Another thread may receive it before this one does.
+  if (!g_timed && g_config.timing != NetTiming::Eager) yield_current();
   return MPI_SUCCESS;
 }
 

@@ -153,6 +153,7 @@ std::size_t built_in_bytes(MPI_Datatype type);  // 0: derived, or none
 std::size_t type_bytes(MPI_Datatype type, const char* what);
 std::size_t dense_bytes(MPI_Datatype type, const char* what);
 const char* type_name(MPI_Datatype type);
+void require_committed(MPI_Datatype type, const char* what);
 // The elements of a type in words, where both sides must agree; empty for bytes, which fit all.
 std::string elements_of(MPI_Datatype type);
 MPI_Datatype element_type(MPI_Datatype type);  // what a derived one is made of

@@ -58,6 +58,7 @@ struct Derived {
   Layout layout;
   MPI_Datatype base;  // MPI_BYTE where its elements are of several types
   bool freed = false;
+  bool committed = false;
 };
 std::vector<Derived> g_derived;
 
@@ -116,6 +117,12 @@ std::size_t type_bytes(MPI_Datatype type, const char* what) {
   const Derived* found = derived(type);
   require(found && !found->freed, what, "the data type does not exist");
   return found->layout.bytes();
+}
+
+void require_committed(MPI_Datatype type, const char* what) {
+  const Derived* found = derived(type);
+  require(!found || found->committed, what,
+          "the data type is not committed: call MPI_Type_commit before it is used to communicate");
 }
 
 std::size_t dense_bytes(MPI_Datatype type, const char* what) {
@@ -300,6 +307,7 @@ int MPI_Type_create_resized(MPI_Datatype base, MPI_Aint low, MPI_Aint extent, MP
 
 int MPI_Type_commit(MPI_Datatype* type) {
   type_bytes(*type, "MPI_Type_commit");
+  if (Derived* found = derived(*type)) found->committed = true;
   return MPI_SUCCESS;
 }
 

@@ -65,6 +65,7 @@ const char* batch_name(const std::vector<std::unique_ptr<Task>>& tasks) {
 void begin(const std::shared_ptr<Batch>& batch) {
   for (auto& task : batch->tasks) {
     task->started = true;
+    check_ahead_in_group(*task, *batch->op);
     check_buffers(*task);
     if (g_poisoning) note_communication();
     g_stats.host_calls++;
@@ -154,6 +155,7 @@ void capture_batch(const std::shared_ptr<Batch>& model) {
                 .device = first.stream->device,
                 .prepare = {}};
   work.prepare = [model](const std::shared_ptr<StreamOp>& op) {
+    usable(model->tasks.front()->comm, "cudaGraphLaunch of a collective");
     auto batch = std::make_shared<Batch>();
     for (const auto& task : model->tasks) {
       batch->tasks.push_back(std::make_unique<Task>(*task));

@@ -89,6 +89,16 @@ void check_pointer(const Task& task, const void* p, std::size_t bytes, const cha
           .hint = "pass memory from cudaMalloc or ncclMemAlloc",
           .where = task.where});
   }
+  const Allocation* allocation = in_arena(p) ? find_allocation(p) : nullptr;
+  if (allocation && allocation->kind == AllocKind::Heap) {
+    report_finding(
+        {.kind = kinds::host_dereference,
+         .message = format("%s: the %s buffer is of `malloc` in device code, which calls "
+                           "of the host cannot use",
+                           call_name(task.call), side),
+         .hint = "pass memory from cudaMalloc or ncclMemAlloc",
+         .where = task.where});
+  }
 }
 
 // Where the receive buffer lies if a collective works in place.
@@ -266,6 +276,7 @@ ncclResult_t issue(std::unique_ptr<Task> task) {
   }
   task->issuer = &current_host();
   task->group = number_of_group();
+  task->called = next_in_issue();
   // In a graph, each launch takes its place in the sequence.
   if (is_collective(task->call) && !task->stream->capture) enroll(*task);
   if (in_group()) {

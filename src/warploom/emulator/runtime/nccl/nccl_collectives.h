@@ -62,6 +62,7 @@ struct Task {
   OneSided one_sided{};
   Frames where;
   uint64_t sequence = 0;
+  uint64_t called = 0;  // in the order of issue; it is on its stream at the end of its group only
   Batch* batch = nullptr;
   bool started = false;
   const HostThread* issuer = nullptr;  // who called, and in which group; nullptr: part of a graph
@@ -100,6 +101,8 @@ struct CollectiveMeeting {
 ncclResult_t submit(std::unique_ptr<Task> task);
 // The same as in_background() of their communicators; whoever uses their streams has to ask first.
 ncclResult_t in_background(const std::vector<std::unique_ptr<Task>>& tasks);
+// Whether what was queued between a call and the end of its group, on its stream, comes too early.
+void check_ahead_in_group(const Task& task, const StreamOp& op);
 // Whether a collective comes at its place among those of the rank's other communicators.
 void check_launch_order(const Task& task, CollectiveMeeting& meeting);
 // Issues a call whose arguments are right: on its stream, or in the open group.

@@ -206,7 +206,7 @@ void price_new_comm(int ranks) {
   host_call(g_machine.host_nccl_ns + 2 * mpi_meeting_ns(ranks, 0));
 }
 
-bool blocks(const ncclConfig_t* config, bool parent) {
+bool is_blocking_config(const ncclConfig_t* config, bool parent) {
   const auto* head = reinterpret_cast<const ConfigHead*>(config);
   return !head || head->blocking == NCCL_CONFIG_UNDEF_INT ? parent : head->blocking != 0;
 }
@@ -240,7 +240,7 @@ ncclResult_t init_rank(ncclComm_t* out, int ranks, const ncclUniqueId& id, int r
   }
   auto* comm = new ncclComm;
   configure(comm, config);
-  comm->blocking = blocks(config);
+  comm->blocking = is_blocking_config(config);
   *out = comm;
   const auto post = [=] { join_clique(clique, rank, device, comm); };
   if (!comm->blocking && !in_group()) {

@@ -176,7 +176,7 @@ void configure(ncclComm* comm, const ncclConfig_t* config);
 // What a call on a communicator returns that is otherwise done: where it does not block, the
 // program has to ask until it is.
 ncclResult_t in_background(ncclComm* comm);
-bool blocks(const ncclConfig_t* config, bool parent = true);
+bool is_blocking_config(const ncclConfig_t* config, bool parent = true);
 void wait_until_joined(ncclComm* comm, const char* what);
 // The running host has made a communicator with, or out of one with, so many ranks. It costs
 // nothing before the host has begun to use the device: that is set-up.

@@ -3,6 +3,7 @@
 
 namespace warploom::kinds {
 
+inline constexpr char api_error[] = "api_error";
 inline constexpr char assertion[] = "assertion";
 inline constexpr char async_misuse[] = "async_misuse";
 inline constexpr char attribute[] = "attribute";
