@@ -41,8 +41,8 @@ int main() {
   compare<<<1, 256>>>(p + 1001 + ints - ints / 64, ints / 64, 0x11111111, different);
   CUDA(cudaMemcpy(&values[0], p + 1000, 8, cudaMemcpyDeviceToHost));
   EXPECT(values[0] == 1000 && values[1] == 0x11111111);
-  // What one moves within a buffer may lie over its source.
-  CUDA(cudaMemcpy(p + 1, p + 1001, ints * 4, cudaMemcpyDeviceToDevice));
+  // What one moves within a buffer, from an odd place to another.
+  CUDA(cudaMemcpy(p + 1, p + 1001 + ints / 2, ints / 2 * 4, cudaMemcpyDeviceToDevice));
   compare<<<1, 256>>>(p + 1, ints / 64, 0x11111111, different);
   CUDA(cudaMemcpy(&values[0], different, 4, cudaMemcpyDeviceToHost));
   EXPECT(values[0] == 0);
