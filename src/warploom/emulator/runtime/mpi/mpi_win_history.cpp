@@ -59,6 +59,32 @@ void report_calls(const RmaCall& before, const RmaCall& call) {
        .other_rank = before.origin});
 }
 
+// "same_op_no_op", which MPI assumes: "all concurrent accumulate calls to the same target address
+// will use the same operation" (MPI 3.1, 11.2.1), with one data type. Locks swap and replace what
+// others fetch, and are left alone.
+bool agree(const RmaCall& one, const RmaCall& other) {
+  const auto computes = [](const RmaCall& call) {
+    return call.kind != Rma::Swap && call.op != MPI_NO_OP && call.op != MPI_REPLACE;
+  };
+  if (one.origin == other.origin || !computes(one) || !computes(other)) return true;
+  return one.op == other.op && elements_of(one.element) == elements_of(other.element);
+}
+
+void report_sums(const RmaCall& before, const RmaCall& call) {
+  const auto text = [](const RmaCall& each) {
+    return format("%s (%s, %s) of rank %d", each.what, op_name(each.op), type_name(each.element),
+                  each.origin);
+  };
+  report_finding({.kind = kinds::mpi_mismatch,
+                  .message = text(call) + " updates what " + text(before) +
+                             " updates in the same epoch: MPI takes one operation and one data "
+                             "type for both",
+                  .hint = "part the two by a synchronization, or let both be the same",
+                  .where = call.where,
+                  .other = before.where,
+                  .other_rank = before.origin});
+}
+
 // The target's code was first.
 void report_call(const Touch& before, bool written, const RmaCall& call) {
   Frames place;
@@ -136,9 +162,9 @@ void WindowHistory::begin(const std::shared_ptr<RmaCall>& call) {
   const bool updates = call->updates(), locked = call->epoch == Epoch::Locked;
   const auto check_call = [&](const Touch& before) {
     const RmaCall& other = *before.call;
-    if (!(other.accumulates() && call->accumulates()) && !knows(call->clock, other)) {
-      report_calls(other, *call);
-    }
+    if (knows(call->clock, other)) return;
+    if (!other.accumulates() || !call->accumulates()) return report_calls(other, *call);
+    if (!agree(other, *call)) report_sums(other, *call);
   };
   Touches<Touch>& mine = !updates ? gets_ : call->accumulates() ? sums_ : puts_;
   for (const Piece& piece : call->pieces) {

@@ -15,7 +15,11 @@ namespace warploom::nccl {
 namespace {
 
 std::vector<ncclWindow_t> g_windows;
-HandleTable<Frames, void*> g_registrations("a registered buffer");  // of ncclCommRegister
+// Of ncclCommRegister: whose memory it is, nullptr where it is not the arena's.
+struct Registered {
+  const Allocation* allocation;
+};
+HandleTable<Registered, void*> g_registrations("a registered buffer");
 
 // All windows lie in a few chunks, so that a pointer which is none shows without a look at it.
 constexpr std::size_t kInChunk = 1024;
@@ -325,14 +329,22 @@ ncclResult_t ncclCommRegister(const ncclComm_t comm, void* buffer, std::size_t b
   if (!check_range(buffer, bytes, "ncclCommRegister", capture_frames())) {
     return ncclInvalidArgument;
   }
-  *handle = g_registrations.give(new Frames(capture_frames()));
+  *handle =
+      g_registrations.give(new Registered{in_arena(buffer) ? find_allocation(buffer) : nullptr});
   return ncclSuccess;
 }
 
 ncclResult_t ncclCommDeregister(const ncclComm_t comm, void* handle) {
   ncclComm* c = usable(comm, "ncclCommDeregister");
-  Frames* registration = g_registrations.find(handle);
+  Registered* registration = g_registrations.find(handle);
   if (!c || !registration) return ncclInvalidArgument;
+  const Allocation* allocation = registration->allocation;
+  if (allocation && !allocation->live) {
+    report_finding({.kind = kinds::use_after_free,
+                    .message = "ncclCommDeregister: the buffer was freed while it was registered",
+                    .hint = "deregister the buffer before its memory is freed",
+                    .other = allocation->freed});
+  }
   g_registrations.end(registration);
   delete registration;
   return ncclSuccess;
