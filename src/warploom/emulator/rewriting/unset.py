@@ -28,6 +28,11 @@ _BLOCKS = (
     "compound_statement", "case_statement", "preproc_if", "preproc_ifdef", "preproc_else",
     "preproc_elif", "preproc_elifdef",
 )  # fmt: skip
+# A word that may be a macro, and what a macro or alias that stands for a type looks like.
+_MACRO_LIKE = re.compile(r"[A-Z][A-Z0-9_]+")
+_ALIAS = (
+    r"\busing\s+{0}\s*=|\btypedef\b[^;{{}}]*\b{0}\s*;|#[ \t]*define[ \t]+{0}[ \t]+[\w:]+[ \t*\w]*$"
+)
 # Zero from the start, defined elsewhere, or no variable of the function's own.
 _OTHER = re.compile(
     r"\b(?:static|extern|thread_local|constexpr|constinit|typedef|register|volatile|using|friend|"
@@ -65,7 +70,7 @@ def _of_function(tree: SourceFile, body: Node, *, arrays: bool) -> Iterator[Text
         parent = declaration.parent
         if parent is None or parent.type not in _BLOCKS or declaration.has_error:
             continue
-        if _OTHER.search(tree.node_text(declaration)):
+        if _OTHER.search(tree.node_text(declaration)) or not _names_type(tree, declaration):
             continue
         found = (
             _name(tree, declarator, arrays=arrays)
@@ -78,6 +83,15 @@ def _of_function(tree: SourceFile, body: Node, *, arrays: bool) -> Iterator[Text
         )
         if calls:
             yield TextEdit(declaration.end_byte, declaration.end_byte, calls)
+
+
+def _names_type(tree: SourceFile, declaration: Node) -> bool:
+    """Whether it begins with a type: the word of `TIMER t;` may be a macro that declares others."""
+    kind = declaration.child_by_field_name("type")
+    word = tree.node_text(kind) if kind is not None else ""
+    if not _MACRO_LIKE.fullmatch(word):
+        return True
+    return bool(re.search(_ALIAS.format(word), tree.slice(0, len(tree.text)), re.MULTILINE))
 
 
 def _is_set_elsewhere(name: str, text: str) -> bool:
