@@ -1,5 +1,6 @@
 // Every host collective, in place and not, with several types, operations, groups and
 // communicators.
+#include <cuda_fp8.h>
 #include <mpi.h>
 #include <nccl.h>
 
@@ -85,6 +86,28 @@ void sixteen_bits() {
     for (int r = 0; r < ranks; r++) want += 0.25f * float(r + i);
     EXPECT(__half2float(sum[i]) == want);
     EXPECT(__bfloat162float(most[i]) == 0.5f * float(ranks - 1 + 2 * i));
+  }
+}
+
+// Numbers that both formats have, as long as the sum is one of theirs.
+void eight_bits() {
+  const size_t n = 4;
+  std::vector<__nv_fp8_e4m3> fine(n);
+  std::vector<__nv_fp8_e5m2> wide(n);
+  for (size_t i = 0; i < n; i++) {
+    fine[i] = __nv_fp8_e4m3(i == 3 ? 448.0f : 0.25f * float(i));
+    wide[i] = __nv_fp8_e5m2(float(rank) - 2.0f * float(i));
+  }
+  Device<__nv_fp8_e4m3> df(fine);
+  Device<__nv_fp8_e5m2> dw(wide);
+  NCCL(ncclAllReduce(df.p, df.p, n, ncclFloat8e4m3, ncclSum, comm, stream));
+  NCCL(ncclAllReduce(dw.p, dw.p, n, ncclFloat8e5m2, ncclMin, comm, stream));
+  std::vector<__nv_fp8_e4m3> sum = df.get(n);
+  std::vector<__nv_fp8_e5m2> least = dw.get(n);
+  for (size_t i = 0; i < n; i++) {
+    // What is too large for E4M3 becomes its largest number.
+    EXPECT(float(sum[i]) == (i == 3 ? 448.0f : 0.25f * float(i) * float(ranks)));
+    EXPECT(float(least[i]) == -2.0f * float(i));
   }
 }
 
@@ -209,6 +232,7 @@ int main(int argc, char** argv) {
   all_reduce<unsigned char>(ncclUint8);
   all_reduce<double>(ncclFloat64);
   sixteen_bits();
+  eight_bits();
   moves();
   messages();
   scaled_sum();

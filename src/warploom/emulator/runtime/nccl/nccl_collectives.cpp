@@ -65,9 +65,6 @@ ncclResult_t check_arguments(const Task& task) {
     }
     return set_error(comm, ncclInvalidArgument, "no such rank");
   }
-  if (reduces(task.call) && !reducible(task.type)) {
-    stop_unsupported(type_name(task.type), "reductions of 8-bit floats are not emulated");
-  }
   return ncclSuccess;
 }
 

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <type_traits>
 
+#include "../../include/warploom/float8.h"
 #include "report/report.h"
 
 namespace warploom::nccl {
@@ -74,6 +75,14 @@ struct BFloat {
   using Value = float;
   static Value load(Stored s) { return from_bfloat(s); }
   static Stored store(Value v) { return to_bfloat(v); }
+};
+
+template <int ExponentBits>
+struct Float8 {
+  using Stored = uint8_t;
+  using Value = float;
+  static Value load(Stored s) { return float_from_float8<ExponentBits>(s); }
+  static Stored store(Value v) { return float8_from_float<ExponentBits>(v, true); }
 };
 
 template <class T>
@@ -174,8 +183,6 @@ const char* op_name(int code) {
   return code >= 0 && code < ncclNumOps ? kNames[code] : "a scaled sum";
 }
 
-bool reducible(ncclDataType_t type) { return type != ncclFloat8e4m3 && type != ncclFloat8e5m2; }
-
 void reduce(char* out, const std::vector<const char*>& inputs, std::size_t count,
             ncclDataType_t type, const std::vector<ReduceOp>& ops) {
   switch (type) {
@@ -197,10 +204,14 @@ void reduce(char* out, const std::vector<const char*>& inputs, std::size_t count
       return reduce_as<Plain<float>>(out, inputs, count, ops);
     case ncclFloat64:
       return reduce_as<Plain<double>>(out, inputs, count, ops);
+    case ncclFloat8e4m3:
+      return reduce_as<Float8<4>>(out, inputs, count, ops);
+    case ncclFloat8e5m2:
+      return reduce_as<Float8<5>>(out, inputs, count, ops);
     case ncclBfloat16:
       return reduce_as<BFloat>(out, inputs, count, ops);
     default:
-      stop_unsupported(type_name(type), "reductions of 8-bit floats are not emulated");
+      stop_unsupported(type_name(type), "reductions of this type are not emulated");
   }
 }
 

@@ -21,10 +21,9 @@ struct ReduceOp {
 std::size_t type_bytes(ncclDataType_t type);
 const char* type_name(ncclDataType_t type);
 const char* op_name(int code);
-bool reducible(ncclDataType_t type);
 
-// out[i] = reduction over `inputs[r][i]`, in the order of the ranks. Sixteen-bit floats are
-// accumulated in 32 bits and rounded once.
+// out[i] = reduction over `inputs[r][i]`, in the order of the ranks. Floats of 16 and 8 bits are
+// accumulated in 32 bits and rounded once; of 8 bits, what is too large becomes the largest one.
 void reduce(char* out, const std::vector<const char*>& inputs, std::size_t count,
             ncclDataType_t type, const std::vector<ReduceOp>& ops);
 
