@@ -3,6 +3,7 @@
 `__cluster_dims__(...)` shapes clusters; `__launch_bounds__(...)` limits the threads of a block.
 """
 
+from warploom.emulator.rewriting.unsupported import refusal
 from warploom.emulator.tokens import Kind, TokenStream, newlines
 from warploom.source.edits import TextEdit, decode
 
@@ -30,8 +31,23 @@ def attribute_edits(stream: TokenStream) -> list[TextEdit]:
         edits.append(TextEdit(token.start, end, kept))
         inside = stream.tokens[body].end
         shape = " ".join(shape.split())
-        edits.append(TextEdit(inside, inside, f" ::warploom::{call}({shape});"))
+        text = f"::warploom::{call}({shape})"
+        used = {stream.tokens[i].text for i in range(at + 1, closer)}
+        if used & _parameters(stream, closer + 1, body):
+            reason = f"{decode(token.text)} with a name that a parameter of the kernel has"
+            text = refusal(reason, f"{call}_{at}")
+        edits.append(TextEdit(inside, inside, f" {text};"))
     return edits
+
+
+def _parameters(stream: TokenStream, first: int, end: int) -> set[bytes]:
+    """Return the names in the brackets between two tokens that may be parameters'."""
+    return {
+        stream.tokens[at].text
+        for at in range(first, end)
+        if stream.tokens[at].kind is Kind.NAME
+        and stream.tokens[at + 1].text in (b",", b")", b"[", b"=")
+    }
 
 
 def _body(stream: TokenStream, at: int) -> int | None:

@@ -97,7 +97,7 @@ def _names_type(tree: SourceFile, declaration: Node) -> bool:
 def _is_set_elsewhere(name: str, text: str) -> bool:
     """Whether something gets the address of a variable: by `&`, or as an object's own function."""
     word = re.escape(name)
-    return bool(re.search(rf"&\s*{word}\b|\b{word}\s*\.\s*\w+\s*\(", text))
+    return bool(re.search(rf"(?<!&)&\s*{word}\b|\b{word}\s*\.\s*\w+\s*\(", text))
 
 
 def _name(tree: SourceFile, declarator: Node, *, arrays: bool) -> str:

@@ -14,6 +14,7 @@ from warploom.evaluation.legality.operators import (
     operator_refusals,
 )
 from warploom.evaluation.legality.own_scopes import OwnScopes
+from warploom.evaluation.legality.passing_rules import passing_refusals
 from warploom.evaluation.legality.preprocessed import Known, lines_of, worlds
 from warploom.evaluation.legality.printed import Printed
 from warploom.evaluation.legality.refusals import ATTRIBUTES_ALLOWED, RESERVED_ALLOWED, TELLING
@@ -134,6 +135,7 @@ class _World:
         yield from NameRules(self.tokens, names, items, self.frame, printed).refusals()
         yield from shared_type_refusals(self.tokens, names, items)
         yield from validity_refusals(self.tokens)
+        yield from passing_refusals(self.tokens)
         yield from Shadowing(self.tokens, names, self.own).refusals()
         yield from self._reserved(printed)
         yield from self._statements()

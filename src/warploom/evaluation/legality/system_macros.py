@@ -84,15 +84,16 @@ def system_macros() -> SystemMacros:
     return SystemMacros(names, used, names | used | frozenset(declared))
 
 
+_REWRITERS = "rewriting", "metering", "ptx"
+"""Folders of the emulator with what writes into a program's text."""
+
+
 @functools.cache
 def rewriters_words() -> frozenset[str]:
     """Return the names that the emulator's rewriter writes into a program's text."""
     found: set[str] = set()
-    for path in SHIM_DIR.parent.glob("*.py"):
-        text = path.read_text()
-        if "TextEdit" not in text:
-            continue
-        for node in ast.walk(ast.parse(text)):
+    for path in (path for folder in _REWRITERS for path in (SHIM_DIR.parent / folder).glob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text())):
             # A docstring stands as an expression; what is written is part of one.
             if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
                 node.value.value = ""

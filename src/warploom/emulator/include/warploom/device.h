@@ -208,7 +208,8 @@ WARPLOOM_INLINED inline unsigned lane_index() { return WARPLOOM_HERE._Wthread.li
 
 // What a variable holds whose declaration sets nothing (unset.py): another word in each run of a
 // plan, as of memory that nobody has written. Where it is set before it is read, the compiler drops
-// the call.
+// the call. No code of the program's may run for it: neither an operator of a type, nor what
+// `unset` would find in another namespace.
 [[gnu::const]] std::uint64_t unset_word(const char* name);
 template <class _WT>
 WARPLOOM_INLINED inline _WT unset_value(const char* name) {
@@ -232,12 +233,15 @@ WARPLOOM_INLINED constexpr void unset(_WT& variable, const char* name) {
   constexpr std::size_t most = 1024;
   if constexpr (std::is_array_v<_WT>) {
     if constexpr (sizeof(_WT) <= most) {
-      for (auto& each : variable) unset(each, name);
+      for (auto& each : variable) ::warploom::unset(each, name);
     }
   } else if constexpr (std::is_trivially_default_constructible_v<_WT> &&
                        std::is_trivially_copyable_v<_WT> && !std::is_volatile_v<_WT> &&
-                       std::is_copy_assignable_v<_WT> && sizeof(_WT) <= most) {
-    if (!__builtin_is_constant_evaluated()) variable = unset_value<_WT>(name);
+                       sizeof(_WT) <= most) {
+    if (!__builtin_is_constant_evaluated()) {
+      const auto value = unset_value<_WT>(name);
+      __builtin_memcpy(__builtin_addressof(variable), __builtin_addressof(value), sizeof(_WT));
+    }
   }
 }
 

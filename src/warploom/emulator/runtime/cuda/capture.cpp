@@ -179,6 +179,7 @@ cudaError_t cudaStreamEndCapture(cudaStream_t handle, cudaGraph_t* graph) {
   Stream* stream = resolve_stream(handle);
   if (graph) *graph = nullptr;
   if (!stream->capture) return cuda_fail(cudaErrorIllegalState);
+  require_issued(*stream, "cudaStreamEndCapture");
   const std::unique_ptr<Capture> capture(stream->capture);
   const bool origin = capture->origin == stream, joined = all_joined(*capture);
   finish(capture.get());

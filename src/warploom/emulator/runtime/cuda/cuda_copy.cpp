@@ -297,8 +297,9 @@ cudaError_t copy_later(const Copy& copy, cudaMemcpyKind kind, cudaStream_t handl
   }
   check_host_sides(copy);
   // "For transfers from any host memory to any host memory, the function is fully synchronous with
-  // respect to the host" (API synchronization behavior).
-  const bool between_hosts = !on_device_side(copy.dst) && !on_device_side(copy.src);
+  // respect to the host" (API synchronization behavior). Managed memory is either side's.
+  const auto of_host = [](const void* p) { return !on_device_side(p) && !managed(p); };
+  const bool between_hosts = of_host(copy.dst) && of_host(copy.src);
   if (!emulated(copy.src)) {
     auto staged = std::make_shared<std::vector<char>>(copy.width * copy.rows());
     for (std::size_t row = 0; row < copy.rows(); row++) {

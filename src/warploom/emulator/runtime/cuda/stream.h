@@ -165,10 +165,10 @@ void become_primary(Stream& stream, const StreamOp& op, const Clock& end);
 // Guide, "Explicit Synchronization": "all preceding commands").
 void synchronize(Stream* stream, const char* what);
 // An issuer may not have put its operation on `stream` yet; now it has all of its own; whether the
-// running thread may go on with `stream`: it is a finding where it may not.
+// running thread, or `issuer`, may go on with `stream`: it is a finding where it may not.
 void note_unissued(const Stream* stream, const void* issuer);
 void note_issued(const void* issuer);
-void require_issued(const Stream& stream, const char* what);
+void require_issued(const Stream& stream, const char* what, const void* issuer = nullptr);
 void synchronize_device(int device, const char* what);
 // What the stream is waiting for, in words.
 std::string describe_stream(const Stream& stream);

@@ -26,11 +26,13 @@ void note_issued(const void* issuer) {
   std::erase_if(g_unissued, [&](const Unissued& one) { return one.issuer == issuer; });
 }
 
-void require_issued(const Stream& stream, const char* what) {
+void require_issued(const Stream& stream, const char* what, const void* issuer) {
   for (const Unissued& one : g_unissued) {
+    // The legacy stream and those that block wait for each other.
     const bool in_order =
-        stream.legacy && one.stream->device == stream.device && !one.stream->non_blocking;
-    if (one.stream != &stream && !in_order) continue;
+        one.stream->device == stream.device && ((stream.legacy && !one.stream->non_blocking) ||
+                                                (one.stream->legacy && !stream.non_blocking));
+    if (one.issuer == issuer || (one.stream != &stream && !in_order)) continue;
     report_finding({.kind = kinds::comm_in_progress,
                     .message = format("%s: the stream may not have got the operation yet that a "
                                       "communicator issues in the background",

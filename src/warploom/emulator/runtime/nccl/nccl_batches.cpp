@@ -160,6 +160,7 @@ void capture_batch(const std::shared_ptr<Batch>& model) {
     for (const auto& task : model->tasks) {
       batch->tasks.push_back(std::make_unique<Task>(*task));
       batch->tasks.back()->issuer = nullptr;
+      batch->tasks.back()->called = 0;  // in no group: the launch is what comes at its place
       if (is_collective(task->call)) enroll(*batch->tasks.back());
     }
     return start_of(batch, op);
@@ -172,6 +173,9 @@ void capture_batch(const std::shared_ptr<Batch>& model) {
 void launch(std::vector<std::unique_ptr<Task>> tasks) {
   auto batch = std::make_shared<Batch>();
   batch->tasks = std::move(tasks);
+  for (const auto& task : batch->tasks) {
+    require_issued(*task->stream, call_name(task->call), task->comm);
+  }
   std::vector<Stream*> others = streams_of(*batch);
   Stream* stream = others.front();
   if (stream->capture) {

@@ -59,6 +59,13 @@ void require_at_rest(ncclComm& comm, const char* what) {
 
 }  // namespace
 
+// How often the program is told that the call goes on: who goes on regardless is seen doing so.
+static int most_looks() {
+  if (g_timed || g_config.timing == NetTiming::Eager) return 0;
+  constexpr int kLazy = 16384;
+  return random_schedule() ? static_cast<int>(random_below(kLazy)) : kLazy;
+}
+
 ncclResult_t in_background(ncclComm* comm) {
   if (comm->blocking) return ncclSuccess;
   if (!comm->in_progress) comm->in_progress = capture_frames();
@@ -346,8 +353,7 @@ ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t* error) {
   ncclComm* c = usable(comm, "ncclCommGetAsyncError");
   if (!c || !error) return ncclInvalidArgument;
   if (!c->ready) poll_current();
-  // What was issued is late at least once, other than in the eager schedule.
-  const bool late = c->in_progress && g_config.timing != NetTiming::Eager && c->looks++ == 0;
+  const bool late = c->in_progress && c->looks++ < most_looks();
   *error = c->ready && !late ? ncclSuccess : ncclInProgress;
   if (*error == ncclSuccess) {
     acquire_clock(c->clique->clock);
