@@ -59,11 +59,14 @@ void require_at_rest(ncclComm& comm, const char* what) {
 
 }  // namespace
 
-// How often the program is told that the call goes on: who goes on regardless is seen doing so.
-static int most_looks() {
-  if (g_timed || g_config.timing == NetTiming::Eager) return 0;
-  constexpr int kLazy = 16384;
-  return random_schedule() ? static_cast<int>(random_below(kLazy)) : kLazy;
+// Is the program told that the call goes on still? Many times, so that who goes on regardless is
+// seen doing so; once, where it has been told so too often in all.
+static bool is_late(ncclComm& comm) {
+  if (!comm.in_progress || g_timed || g_config.timing == NetTiming::Eager) return false;
+  constexpr int kMost = 16384;
+  static int left_in_all = 1 << 18;
+  const int most = random_schedule() ? static_cast<int>(random_below(kMost)) : kMost;
+  return comm.looks++ < (left_in_all-- > 0 ? most : 1);
 }
 
 ncclResult_t in_background(ncclComm* comm) {
@@ -353,7 +356,7 @@ ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t* error) {
   ncclComm* c = usable(comm, "ncclCommGetAsyncError");
   if (!c || !error) return ncclInvalidArgument;
   if (!c->ready) poll_current();
-  const bool late = c->in_progress && c->looks++ < most_looks();
+  const bool late = is_late(*c);
   *error = c->ready && !late ? ncclSuccess : ncclInProgress;
   if (*error == ncclSuccess) {
     acquire_clock(c->clique->clock);
