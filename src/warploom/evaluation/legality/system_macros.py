@@ -84,6 +84,7 @@ def system_macros() -> SystemMacros:
     return SystemMacros(names, used, names | used | frozenset(declared))
 
 
+_STYLE = re.compile(r"[A-Z][A-Z0-9_]*")
 _REWRITERS = "rewriting", "metering", "ptx"
 """Folders of the emulator with what writes into a program's text."""
 
@@ -99,7 +100,8 @@ def rewriters_words() -> frozenset[str]:
                 node.value.value = ""
             elif isinstance(node, ast.Constant) and isinstance(node.value, str):
                 found.update(word for word in _WORD.findall(node.value) if len(word) > 1)
-    return frozenset(found)
+    # What is written is in no macro's style but for our own: the rest are words of messages.
+    return frozenset(w for w in found if w.startswith("WARPLOOM") or not _STYLE.fullmatch(w))
 
 
 def _source(headers: str) -> str:
