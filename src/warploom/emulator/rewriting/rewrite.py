@@ -218,6 +218,8 @@ class _Rewriter:
             if token.kind is Kind.NAME and token.text == b"__shared__"
             if (found := read_shared(stream, at)) is not None
         ]
+        # A statement with the word twice is read twice.
+        shared = [d for at, d in enumerate(shared) if not at or d.start >= shared[at - 1].end]
         variables = find_variables(stream)
         tree = None
         shifts = b"<<" in stream.text or b">>" in stream.text
