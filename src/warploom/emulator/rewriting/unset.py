@@ -91,7 +91,7 @@ def _names_type(tree: SourceFile, declaration: Node) -> bool:
     word = tree.node_text(kind) if kind is not None else ""
     if not _MACRO_LIKE.fullmatch(word):
         return True
-    return bool(re.search(_ALIAS.format(word), tree.slice(0, len(tree.text)), re.MULTILINE))
+    return re.search(_ALIAS.format(word).encode(), tree.text, re.MULTILINE) is not None
 
 
 def _is_set_elsewhere(name: str, text: str) -> bool:

@@ -59,5 +59,9 @@ def _copies(texts: Sequence[str], at: int) -> bool:
     end = at + 2
     while end < len(texts) and texts[end] != ")":
         end += 1
-    reference = "&" in texts[at + 2 : end] and "," not in texts[at + 2 : end]
-    return reference and texts[end + 1 : end + 2] != [] and texts[end + 1] in _BEGINS_BODY
+    passed = texts[at + 2 : end]
+    return (
+        "&" in passed
+        and "," not in passed
+        and not _BEGINS_BODY.isdisjoint(texts[end + 1 : end + 2])
+    )

@@ -39,6 +39,7 @@ def assemble(program: Program, files: tuple[SourceFile, ...]) -> AnalysisReport:
 
     context = Context(program, resolve, made_by)
     calls = find_calls(program)
+    ignored = ignored_statuses(program, calls)
     found = collect(context, calls)
     numbers, groups = find_groups(trace)
     collectives = tuple(
@@ -56,8 +57,8 @@ def assemble(program: Program, files: tuple[SourceFile, ...]) -> AnalysisReport:
         groups=groups,
         functions=functions,
         kernels=tuple(f for f in functions if f.kind == "global"),
-        warnings=find_warnings(trace, effects, calls, files),
-        ignored_statuses=ignored_statuses(program, calls),
+        warnings=find_warnings(trace, effects, calls, ignored, files),
+        ignored_statuses=ignored,
         skipped=tuple(r.SkippedLines(str(f.path), f.skipped) for f in files if f.skipped),
         communicators=tuple(found.communicators),
         allocations=tuple(found.allocations),

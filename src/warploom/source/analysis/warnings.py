@@ -22,16 +22,20 @@ _GETTERS = frozenset({"cudaGetLastError", "cudaPeekAtLastError"})
 
 
 def find_warnings(
-    trace: Trace, effects: Effects, calls: list[Call], files: tuple[SourceFile, ...]
+    trace: Trace,
+    effects: Effects,
+    calls: list[Call],
+    ignored: tuple[IgnoredStatus, ...],
+    files: tuple[SourceFile, ...],
 ) -> tuple[Warn, ...]:
-    """Return the warnings by file and line."""
+    """Return the warnings by file and line; `ignored` is what `ignored_statuses` found."""
     program = trace.program
     found: dict[Warn, None] = {}
     for file in files:
         found.update(dict.fromkeys(_skipped(file)))
         for line, message in marker_faults(decode(file.text)):
             found[Warn("evolve_markers", str(file.path), line, message)] = None
-    found.update(dict.fromkeys(_unchecked(program, calls)))
+    found.update(dict.fromkeys(_unchecked(calls, ignored)))
     # Parts of a program, without its main, cannot tell what the rest makes of them.
     if any(f.name == "main" for f in program.functions):
         dependences = Dependences(program)
@@ -82,13 +86,13 @@ def ignored_statuses(program: Program, calls: list[Call]) -> tuple[IgnoredStatus
     return tuple(found)
 
 
-def _unchecked(program: Program, calls: list[Call]) -> Iterator[Warn]:
+def _unchecked(calls: list[Call], ignored: tuple[IgnoredStatus, ...]) -> Iterator[Warn]:
     """Yield one warning per file for ignored statuses, and one for launches never looked at."""
     lines: dict[str, list[int]] = {}
     # cudaLaunchKernel and its like return a status, which is looked at like any other.
     launches = [c for c in calls if c.launch is not None and not API.match(c.name)]
-    for ignored in ignored_statuses(program, calls):
-        lines.setdefault(ignored.file, []).append(ignored.line)
+    for status in ignored:
+        lines.setdefault(status.file, []).append(status.line)
     for path, at in lines.items():
         shown = ", ".join(str(n) for n in at[:12]) + (", ..." if len(at) > 12 else "")
         yield Warn(

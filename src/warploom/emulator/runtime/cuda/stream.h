@@ -169,6 +169,8 @@ void synchronize(Stream* stream, const char* what);
 void note_unissued(const Stream* stream, const void* issuer);
 void note_issued(const void* issuer);
 void require_issued(const Stream& stream, const char* what, const void* issuer = nullptr);
+// The finding itself; `since`: the call that goes on.
+void report_in_progress(std::string message, const Frames& since);
 void synchronize_device(int device, const char* what);
 // What the stream is waiting for, in words.
 std::string describe_stream(const Stream& stream);

@@ -26,6 +26,14 @@ void note_issued(const void* issuer) {
   std::erase_if(g_unissued, [&](const Unissued& one) { return one.issuer == issuer; });
 }
 
+void report_in_progress(std::string message, const Frames& since) {
+  report_finding({.kind = kinds::comm_in_progress,
+                  .message = std::move(message),
+                  .hint = "call ncclCommGetAsyncError until it no longer says ncclInProgress: the "
+                          "communicator was made with blocking = 0",
+                  .other = since});
+}
+
 void require_issued(const Stream& stream, const char* what, const void* issuer) {
   for (const Unissued& one : g_unissued) {
     // The legacy stream and those that block wait for each other.
@@ -33,14 +41,10 @@ void require_issued(const Stream& stream, const char* what, const void* issuer) 
         one.stream->device == stream.device && ((stream.legacy && !one.stream->non_blocking) ||
                                                 (one.stream->legacy && !stream.non_blocking));
     if (one.issuer == issuer || (one.stream != &stream && !in_order)) continue;
-    report_finding({.kind = kinds::comm_in_progress,
-                    .message = format("%s: the stream may not have got the operation yet that a "
-                                      "communicator issues in the background",
-                                      what),
-                    .hint = "call ncclCommGetAsyncError until it no longer says ncclInProgress: "
-                            "the communicator was made with blocking = 0",
-                    .other = one.where});
-    return;
+    return report_in_progress(format("%s: the stream may not have got the operation yet that a "
+                                     "communicator issues in the background",
+                                     what),
+                              one.where);
   }
 }
 

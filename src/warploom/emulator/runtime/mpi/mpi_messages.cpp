@@ -83,7 +83,7 @@ auto choose(const std::deque<std::shared_ptr<Message>>& arrived, const Receive& 
   if (firsts.empty()) return arrived.end();
   if (g_timed) return firsts.front();
   if (random_schedule()) return firsts[random_below(firsts.size())];
-  const bool last = g_config.timing == NetTiming::Lazy && !probes;
+  const bool last = comes_late() && !probes;
   return last ? firsts.back() : firsts.front();
 }
 
@@ -123,7 +123,7 @@ void wait_for_match(Message& message, const char* what) {
 // MPI may let a small send wait for its receive, too. It does in the lazy schedule, until nobody
 // else can go on.
 void wait_lazily(Message& message, const char* what) {
-  if (g_timed || random_schedule() || g_config.timing != NetTiming::Lazy) return;
+  if (!comes_late()) return;
   constexpr uint64_t kLast = uint64_t{1} << 62;  // no other limited wait is longer
   const bool matched = message.changed.wait_or_expire(
       [&] { return message.matched; },
@@ -133,8 +133,7 @@ void wait_lazily(Message& message, const char* what) {
 
 // In the lazy schedule, who would take anybody's message does so when all have come that can.
 void linger(Comm& comm, int source, const char* what) {
-  if (g_timed || source != MPI_ANY_SOURCE || random_schedule()) return;
-  if (g_config.timing != NetTiming::Lazy) return;
+  if (source != MPI_ANY_SOURCE || !comes_late()) return;
   comm.probes.wait_or_expire([] { return false; },
                              {what, [] { return std::string("for any rank"); }}, 1);
 }

@@ -13,6 +13,8 @@
 #include <vector>
 
 #include "../../include/mpi.h"
+#include "base/config.h"
+#include "base/flags.h"
 #include "behavior/arrivals.h"
 #include "host/handles.h"
 #include "machine/world.h"
@@ -189,6 +191,8 @@ struct Lent {
 extern HandleTable<warploom_mpi_request> g_request_handles;
 void lend(warploom_mpi_request& request, const char* what, const std::vector<Lent>& buffers);
 void give_back(warploom_mpi_request& request);
+// Is it the schedule in which all comes as late as MPI allows?
+inline bool comes_late() { return !g_timed && g_config.timing == NetTiming::Lazy; }
 // mpi_messages.cpp: calls that go on by themselves; `what` is shown in reports.
 struct Started {
   const char* what;

@@ -80,7 +80,7 @@ int any_ready(int count, const MPI_Request* requests) {
   }
   if (ready.empty()) return -1;
   if (random_schedule()) return ready[random_below(ready.size())];
-  return !g_timed && g_config.timing == NetTiming::Lazy ? ready.back() : ready.front();
+  return comes_late() ? ready.back() : ready.front();
 }
 
 }  // namespace

@@ -48,13 +48,10 @@ constexpr std::string_view kAtAnyTime[] = {"ncclCommGetAsyncError", "ncclCommAbo
 // returned ncclSuccess".
 void require_at_rest(ncclComm& comm, const char* what) {
   if (!comm.in_progress || std::ranges::find(kAtAnyTime, what) != std::end(kAtAnyTime)) return;
-  report_finding({.kind = kinds::comm_in_progress,
-                  .message = format("%s is called while another call on the communicator may go on "
-                                    "in the background",
-                                    what),
-                  .hint = "call ncclCommGetAsyncError until it no longer says ncclInProgress: the "
-                          "communicator was made with blocking = 0",
-                  .other = *comm.in_progress});
+  report_in_progress(format("%s is called while another call on the communicator may go on in the "
+                            "background",
+                            what),
+                     *comm.in_progress);
 }
 
 }  // namespace
