@@ -148,9 +148,10 @@ class BuildSpec:
     `program` and `sources` are `.cu`, `.cpp` or `.c` files; `defines` maps macro names to values
     (an empty value is `-DNAME`); `nccl` is the NCCL version whose rules hold, such as "2.30.7".
     `timed`: device code also counts its arithmetic, for modelled time; `unread`: some of it stands
-    in text that cannot be counted, so that its instructions have their full price. `root` is the
-    folder of the workload: files below it may be included, as those beside the sources and in
-    `include_dirs`.
+    in text that cannot be counted, so that its instructions have their full price. `filled`: what
+    variables hold that nobody sets, "pattern" or "zero"; "" is a pattern where the compiler can
+    fill these without harm. `root` is the folder of the workload: files below it may be included,
+    as those beside the sources and in `include_dirs`.
     """
 
     program: Path
@@ -160,6 +161,7 @@ class BuildSpec:
     nccl: str = "2.32.3"
     timed: bool = False
     unread: bool = False
+    filled: str = ""
     root: Path | None = None
 
     @property

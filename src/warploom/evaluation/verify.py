@@ -16,6 +16,7 @@ from warploom.evaluation.runs.emulated import ended, run_plan
 from warploom.evaluation.runs.fresh_memory import judge_fresh_reads
 from warploom.evaluation.runs.plan import ProgressCallback
 from warploom.evaluation.runs.stale_reads import judge_stale_reads
+from warploom.evaluation.runs.unset_values import unset_findings
 from warploom.evaluation.survey import Survey
 from warploom.workload.outputs import Output
 
@@ -60,6 +61,14 @@ def verify(
     told = _Told()
     for spec, outcome in zip(plan, outcomes, strict=False):
         told.add(spec, outcome, standard, facts)
+    if machine is None:
+        unset = unset_findings(
+            program,
+            reference.build,
+            outcomes[0],
+            lambda outcome: _is_wrong(outcome, standard, facts),
+        )
+        told.findings.insert(0, tuple(unset))
     # What the trusted program does wrong itself is no fault of the candidate's.
     if told.failed is not None:
         told.findings.insert(0, tuple(standard.doubts(told.failed)))
@@ -101,8 +110,7 @@ def _judged_runs(
     ]
 
     def is_wrong(outcome: EmulatorRun) -> bool:
-        found = standard.compare(outcome, facts, outcome.options.run.seed)
-        return any(item.problem for item in found)
+        return _is_wrong(outcome, standard, facts)
 
     def good_so_far(first: EmulatorRun) -> bool:
         return first.verdict == Verdict.OK and not is_wrong(first)
@@ -116,6 +124,11 @@ def _judged_runs(
         for outcome in outcomes
     ]
     return judge_stale_reads(program, judge_fresh_reads(program, outcomes, is_wrong), is_wrong)
+
+
+def _is_wrong(outcome: EmulatorRun, standard: Standard, facts: Survey) -> bool:
+    found = standard.compare(outcome, facts, outcome.options.run.seed)
+    return any(item.problem for item in found)
 
 
 @dataclass(slots=True)

@@ -55,6 +55,13 @@ from warploom.emulator.building.unit_flags import (
     own_macros,
     program_flags,
 )
+from warploom.emulator.building.unset_values import (
+    PATTERN,
+    unit_flags,
+    unset_uses,
+    uses_unset,
+    watching,
+)
 from warploom.emulator.rewriting.rewrite import SHIM_DIR, Overlay, UserFile, rewrite
 from warploom.emulator.rewriting.shifts import has_plain_shifts
 from warploom.emulator.rewriting.template_keyword import (
@@ -83,6 +90,8 @@ class _Builder:
         self.overlay: Overlay = rewrite(spec)
         offered = dynamic_symbols(self.runtime).exports
         self.prefixes: dict[str, Path] = {}  # the header that each unit includes first
+        self.unset: set[tuple[str, str, int]] = set()
+        self.filled = True
         self.macros = own_macros(spec)  # what it includes next defines them
         self.linker = Linker(self.compiler, spec.program, self.overlay, offered)
         self.shims = folder_digest(SHIM_DIR)
@@ -100,6 +109,7 @@ class _Builder:
             *texts,
             *self.linker.wrapped,
             "replaced names, unseen calls 2",  # what is kept of a build's symbols
+            "unset values 3",
         ]
         self.key = digest(
             [
@@ -113,7 +123,10 @@ class _Builder:
     def _unit(self, overlay: str, source: Path, *, is_program: bool) -> Unit:
         whole = self._whole(overlay)
         language = language_flags(source, self.overlay.texts[overlay], whole, is_program=is_program)
-        host = (*language, *self.flags, *alignment_flags(whole))
+        fill = unit_flags(whole, self.spec.filled, self.compiler)
+        self.filled = self.filled and bool(fill)
+        special = (*alignment_flags(whole), *fill)
+        host = (*language, *self.flags, *special)
         if "-D__CUDACC__" not in language:
             return Unit(overlay, (host,), wants_prefix=False)
         host = (*host, *PASS_FLAGS)
@@ -166,6 +179,7 @@ class _Builder:
             symbols = self._imports(library, guarded)
             calls = unseen_calls(symbols["imports"], self.linker.runtime)
             symbols["unseen"] = dict(self.linker.mentions(calls, objects, library, work))
+            symbols["unset"] = sorted(self.unset)
         (folder / "imports.json").write_text(json.dumps(symbols))
         reports = ",".join(unit.report for unit in guarded)
         (folder / "guard.json").write_text(f"[{reports}]")
@@ -184,6 +198,7 @@ class _Builder:
                 self.compiler,
             ),
             "unseen": {},
+            "unset": [],
         }
 
     def _guarded(self, work: Path) -> list[GuardedUnit]:
@@ -262,7 +277,7 @@ class _Builder:
         depend on a macro. Where it fails, the passes are compiled for their messages.
         """
         first, *others = passes
-        result = self._run_compiler(first, work, cancel, preprocessed=True)
+        result = self._run_watching(first, work, cancel, preprocessed=True)
         if result.stopped:  # it would be stopped again
             self._check(result, work)
         if not result.ok:
@@ -291,7 +306,7 @@ class _Builder:
         return target
 
     def _compile(self, one: CompilePass, work: Path, cancel: threading.Event) -> None:
-        result = self._run_compiler(one, work, cancel)
+        result = self._run_watching(one, work, cancel)
         if not result.ok and may_lack_keyword(result.log):
             log = result.log
             if self.compiler.family == "gcc":  # clang has said where
@@ -317,6 +332,22 @@ class _Builder:
             (work / overlay).write_bytes(text)
         lines = [f"#define {name} {value or 1}\n" for name, value in self.macros.items()]
         (work / _MACROS).write_text("".join(lines))
+
+    def _run_watching(
+        self, one: CompilePass, work: Path, cancel: threading.Event, *, preprocessed: bool = False
+    ) -> ProcessResult:
+        """Compile a pass: with a pattern in what nobody sets, where the compiler sees its use."""
+        watched = replace(one, flags=watching(one.flags, self.compiler))
+        result = self._run_compiler(watched, work, cancel, preprocessed=preprocessed)
+        if result.ok and uses_unset(result.log):
+            named = unset_uses(result.log)
+            self.unset |= {use for use in named if self.linker.is_users(use[1])}
+            if self.filled:
+                return result
+            one = replace(one, flags=(*one.flags, PATTERN))
+        elif result.ok or watched == one:
+            return result
+        return self._run_compiler(one, work, cancel, preprocessed=preprocessed)
 
     def _run_compiler(
         self,
@@ -402,6 +433,10 @@ def build(spec: BuildSpec, *, strict: bool = False) -> EmulatorBuild:
             name: at and (builder.linker.real_path(at[0]), at[1])
             for name, at in known["unseen"].items()
         },
+        filled=builder.filled,
+        unset=tuple(
+            (name, builder.linker.real_path(file), line) for name, file, line in known["unset"]
+        ),
         library_objects=bool(unknown_imports(known["imports"], builder.linker.runtime)),
         regions_in_turn=_has_parallel_regions(builder.overlay.files),
         guard=(folder / "guard.json").read_text(),

@@ -19,6 +19,7 @@ class ImportNames(TypedDict):
     denied: list[str]
     replaced: list[str]
     unseen: dict[str, tuple[str, int] | None]
+    unset: list[tuple[str, str, int]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,8 +32,10 @@ class EmulatorBuild:
     may have objects of library classes that call through tables of theirs. `guard` is what the
     guard says of each unit, as it wrote it: JSON. `replaced` are the names that it defines and the
     runtime or a library does too. `unseen` are imports that follow pointers where no check sees it,
-    with file and line of a use where one is known. `regions_in_turn`: whether its text has regions
-    of OpenMP, which one thread runs here. `seconds` is what this call took.
+    with file and line of a use where one is known. `unset` are variables that are used before they
+    are set, as the compiler sees it, with file and line; `filled`: whether all such hold a pattern,
+    or what the spec says. `regions_in_turn`: whether its text has regions of OpenMP, which one
+    thread runs here. `seconds` is what this call took.
     """
 
     library: Path
@@ -48,6 +51,8 @@ class EmulatorBuild:
     denied: frozenset[str] = frozenset()
     library_objects: bool = False
     regions_in_turn: bool = False
+    filled: bool = True
+    unset: tuple[tuple[str, str, int], ...] = ()
     unseen: Mapping[str, tuple[str, int] | None] = field(
         default_factory=dict[str, tuple[str, int] | None]
     )

@@ -7,8 +7,7 @@ memory holds that nobody has written, and tell of it (include/warploom/device.h)
 it is read costs nothing. Variables whose address is taken, and objects whose functions are called,
 are left alone: others set them.
 
-`-ftrivial-auto-var-init=pattern` would do the same, but g++ 12.2 clears the padding of arrays of
-structs at another place, in members that were set.
+What this does not recognize, the compiler sees: building/unset_values.py.
 """
 
 import re
@@ -101,8 +100,19 @@ def _is_set_elsewhere(name: str, text: str) -> bool:
 
 
 def _name(tree: SourceFile, declarator: Node, *, arrays: bool) -> str:
-    """Return the name of a variable that is declared without a value, "" for anything else."""
+    """Return the name of a variable that is declared without a value, "" for anything else.
+
+    A value that is the variable's own is none: `float x = x;`.
+    """
     node: Node | None = declarator
+    if declarator.type == "init_declarator":
+        node = declarator.child_by_field_name("declarator")
+        value = declarator.child_by_field_name("value")
+        if node is None or value is None:
+            return ""
+        own = rf"[({{\s]*{re.escape(tree.node_text(node))}\s*(?:[-+*/,)}}].*)?"
+        if not re.fullmatch(own, tree.node_text(value), re.DOTALL):
+            return ""
     while node is not None and node.type in ("pointer_declarator", "array_declarator"):
         if node.type == "array_declarator" and not arrays:
             return ""

@@ -18,11 +18,12 @@ if TYPE_CHECKING:  # it takes long to import, and most checks have nothing to co
     import numpy as np
     import numpy.typing as npt
 
-OTHER_WORDS = (0x7B7B7B7B, 0, 1)
+OTHER_WORDS = (0x7B7B7B7B, 0, 1, 0xFBFBFBFB)
 """Words to fill fresh memory with instead.
 
 A large number in every floating-point type, which a maximum shows as well; what fresh memory often
-holds on a GPU, so that a program which relies on it works; and a flag that is set.
+holds on a GPU, so that a program which relies on it works; a flag that is set; and a large negative
+number, which a minimum shows.
 """
 
 _RACES = frozenset(

@@ -78,6 +78,8 @@ consteval bool arguments_fit() {
 #define WARPLOOM_ARGUMENTS_FIT(...)                     \
   static_assert(warploom::arguments_fit<__VA_ARGS__>(), \
                 "a kernel's arguments take more than 32764 bytes, and nvcc refuses the kernel")
+// Tells of what a kernel gets from the host, before it is launched.
+void note_argument(const void* argument, std::size_t bytes);
 // Queues a kernel; the body runs once per thread. Returns a cudaError_t value.
 int launch_kernel(const char* name, const LaunchConfig& config, KernelBody body);
 
@@ -105,6 +107,7 @@ struct Launch {
     static_assert((!std::is_polymorphic_v<Args> && ...),
                   "an object with virtual functions is no argument of a kernel: its table is the "
                   "host's (CUDA C++ Programming Guide, \"Virtual Functions\")");
+    (note_argument(__builtin_addressof(args), sizeof args), ...);
     return launch_kernel(name, config,
                          make_body([_Wk = kernel, args...]() WARPLOOM_INLINED { _Wk(args...); }));
   }

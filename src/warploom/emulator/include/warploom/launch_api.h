@@ -85,6 +85,7 @@ cudaError_t launch_pointer(const void* kernel, const LaunchConfig& config, void*
 template <class... Params, std::size_t... _WI>
 KernelBody body_of(void (*kernel)(Params...), void** args, std::index_sequence<_WI...>) {
   WARPLOOM_ARGUMENTS_FIT(std::decay_t<Params>...);
+  (note_argument(args[_WI], sizeof(std::decay_t<Params>)), ...);
   return make_body([kernel, ... values = *static_cast<std::decay_t<Params>*>(args[_WI])]()
                        WARPLOOM_INLINED { kernel(values...); });
 }

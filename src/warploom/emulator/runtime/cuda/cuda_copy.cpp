@@ -15,6 +15,7 @@
 #include "cuda/graph.h"
 #include "cuda/ipc.h"
 #include "cuda/stream.h"
+#include "host/host_addresses.h"
 #include "host/own_memory.h"
 #include "host/process_heap.h"
 #include "memory/fresh.h"
@@ -137,6 +138,10 @@ void move(const Copy& copy, StreamOp& op) {
     if (to_host) note_fresh_source(src, copy.width, op.name, op.rank, op.where);
     if (dst + copy.width <= src || src + copy.width <= dst) will_overwrite(dst, copy.width);
     std::memmove(dst, src, copy.width);
+    if (to_host) note_given_by_device(dst, copy.width);
+    if (!on_device_side(src) && (on_device_side(dst) || managed(dst))) {
+      note_taken_by_host(dst, copy.width);
+    }
     if (on_device_side(src) && host_can_load(dst)) note_results(copy.width, op.rank);
     if (!to_host && host_can_load(dst)) copy_results(dst, src, copy.width);
     if (space_of(src) == Space::Device && space_of(dst) == Space::Device) {

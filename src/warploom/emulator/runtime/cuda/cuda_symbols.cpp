@@ -4,6 +4,7 @@
 #include "cuda/cuda_copy.h"
 #include "cuda/cuda_error.h"
 #include "cuda/host_functions.h"
+#include "host/host_addresses.h"
 #include "host/program_range.h"
 #include "memory/device_symbols.h"
 
@@ -45,6 +46,7 @@ cudaError_t symbol_address(void** address, const void* symbol, std::size_t size)
   if (!address) return cuda_fail(cudaErrorInvalidValue);
   program_writes(address, sizeof *address);
   if (!variable_of_symbol(symbol, size)) return cuda_fail(cudaErrorInvalidSymbol);
+  note_asked(symbol);
   *address = const_cast<void*>(symbol);
   return cudaSuccess;
 }

@@ -56,7 +56,13 @@ const char* find_name(const void* address) {
   std::string name = status == 0 && plain ? plain : symbol;
   std::free(plain);
   // Without the parameters, and what precedes the name of a template's instance.
-  if (const auto open = name.rfind('('); open != std::string::npos) name.resize(open);
+  if (auto at = name.rfind(')'); at != std::string::npos) {
+    for (int depth = 0; at > 0; at--) {
+      depth += name[at] == ')' ? 1 : name[at] == '(' ? -1 : 0;
+      if (depth == 0) break;
+    }
+    name.resize(at);
+  }
   if (name.starts_with("void ")) name.erase(0, 5);
   return (new std::string(std::move(name)))->c_str();
 }

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/relocations.h"
+#include "host/host_addresses.h"
 #include "host/library_calls.h"
 #include "host/own_memory.h"
 #include "machine/world.h"
@@ -50,6 +51,7 @@ warploom_guard_target:
   movq 8(%rbp), %rsi
   movq -32(%rbp), %rdx
   movq -24(%rbp), %rcx
+  movq 16(%rbp), %r8
   call warploom_guarded_target
   fxrstor64 (%rsp)
 1:
@@ -335,15 +337,17 @@ extern "C" {
 [[gnu::target("general-regs-only")]] bool warploom_is_known_target(uintptr_t target) {
   using namespace warploom;
   const Known& known = g_known_targets[(target >> 4) % 64];
-  return known.target == target && g_current && known.process == g_current->process;
+  if (known.target != target || !g_current || known.process != g_current->process) return false;
+  return !g_host_functions || !g_current->gpu;
 }
 
-// `second` and `third`: what the call passes after the object.
+// `object`, `second` and `third`: what the call passes.
 void warploom_guarded_target(uintptr_t target, const void* return_address, uintptr_t second,
-                             uintptr_t third) {
+                             uintptr_t third, uintptr_t object) {
   using namespace warploom;
   const Process* process = process_of(return_address);
   if (!is_target(process, target)) report_target(reinterpret_cast<const void*>(target));
+  if (g_host_functions && g_current && g_current->gpu) check_device_call(target, object);
   if (takes_characters(target)) {  // never known, so that each call comes here
     return look_at_characters(target, second, third, return_address);
   }

@@ -41,6 +41,36 @@ void match(Receive& receive, const std::shared_ptr<Message>& message) {
   message->changed.notify_all();
 }
 
+// In the lazy schedule a receive of anybody's message that is posted ahead takes one when somebody
+// waits for it or looks: "if there are several, any" (see choose()).
+bool defers(const Receive& receive) {
+  return receive.source == MPI_ANY_SOURCE && !receive.waited && comes_late() && !g_timed;
+}
+
+auto choose(const std::deque<std::shared_ptr<Message>>& arrived, const Receive& receive,
+            bool probes = false) -> decltype(arrived.begin());
+
+}  // namespace
+
+void match_late(Comm& comm, int rank) {
+  auto& posted = comm.posted[static_cast<std::size_t>(rank)];
+  auto& arrived = comm.arrived[static_cast<std::size_t>(rank)];
+  for (auto it = posted.begin(); it != posted.end() && !arrived.empty();) {
+    const auto found = choose(arrived, **it);
+    if (found == arrived.end()) {
+      ++it;
+      continue;
+    }
+    const auto receive = *it;
+    const auto message = *found;
+    arrived.erase(found);
+    it = posted.erase(it);
+    match(*receive, message);
+  }
+}
+
+namespace {
+
 std::shared_ptr<Message> post_send(const Place& place, Bytes data, int destination, int tag) {
   Comm& comm = *place.comm;
   auto message = std::make_shared<Message>();
@@ -61,12 +91,17 @@ std::shared_ptr<Message> post_send(const Place& place, Bytes data, int destinati
   auto& posted = comm.posted[static_cast<std::size_t>(destination)];
   for (auto it = posted.begin(); it != posted.end(); ++it) {
     if (!fits(**it, *message)) continue;
+    if (defers(**it)) break;
     const auto receive = *it;
     posted.erase(it);
     match(*receive, message);
     return message;
   }
   comm.arrived[static_cast<std::size_t>(destination)].push_back(message);
+  // One that is posted ahead of what somebody waits for comes first.
+  if (std::ranges::any_of(posted, [](const auto& one) { return one->waited; })) {
+    match_late(comm, destination);
+  }
   comm.probes.notify_all();
   return message;
 }
@@ -74,7 +109,7 @@ std::shared_ptr<Message> post_send(const Place& place, Bytes data, int destinati
 // Which message a receive gets: of one sender the first, and of several senders any (MPI 3.1, 3.5).
 // In the lazy schedule a receive gets the last sender's, and a probe tells of the first.
 auto choose(const std::deque<std::shared_ptr<Message>>& arrived, const Receive& receive,
-            bool probes = false) {
+            bool probes) -> decltype(arrived.begin()) {
   std::vector<decltype(arrived.begin())> firsts;
   for (auto it = arrived.begin(); it != arrived.end(); ++it) {
     const auto same = [&](const auto& other) { return (*other)->source == (*it)->source; };
@@ -97,6 +132,7 @@ std::shared_ptr<Receive> post_receive(const Place& place, std::size_t capacity, 
   receive->elements = elements_of(place.type);
   receive->where = capture_frames();
   auto& arrived = comm.arrived[static_cast<std::size_t>(place.rank)];
+  match_late(comm, place.rank);
   if (const auto it = choose(arrived, *receive); it != arrived.end()) {
     const auto message = *it;
     arrived.erase(it);
@@ -112,7 +148,23 @@ std::string peer_text(int peer, int tag) {
   return text + (tag == MPI_ANY_TAG ? ", any tag" : format(", tag %d", tag));
 }
 
-void wait_for_match(Message& message, const char* what) {
+// In the lazy schedule, until all have come that can.
+void linger(Comm& comm, const char* what) {
+  comm.probes.wait_or_expire([] { return false; },
+                             {what, [] { return std::string("for any rank"); }}, 1);
+}
+
+// Does a receive of anybody's message wait there for somebody to look?
+bool is_deferred(const Comm& comm, int rank) {
+  return std::ranges::any_of(comm.posted[static_cast<std::size_t>(rank)],
+                             [](const auto& one) { return defers(*one); });
+}
+
+void wait_for_match(Comm& comm, Message& message, const char* what) {
+  if (!message.matched && is_deferred(comm, message.destination)) {
+    linger(comm, what);
+    match_late(comm, message.destination);
+  }
   message.changed.wait_until([&] { return message.matched; },
                              {what, [&message] {
                                 return "to " + peer_text(message.destination, message.tag) +
@@ -122,23 +174,27 @@ void wait_for_match(Message& message, const char* what) {
 
 // MPI may let a small send wait for its receive, too. It does in the lazy schedule, until nobody
 // else can go on.
-void wait_lazily(Message& message, const char* what) {
+void wait_lazily(Comm& comm, Message& message, const char* what) {
   if (!comes_late()) return;
   constexpr uint64_t kLast = uint64_t{1} << 62;  // no other limited wait is longer
   const bool matched = message.changed.wait_or_expire(
       [&] { return message.matched; },
       {what, [&message] { return "to " + peer_text(message.destination, message.tag); }}, kLast);
-  if (!matched) message.left_by = current_rank();
+  if (!matched) match_late(comm, message.destination);
+  if (!message.matched) message.left_by = current_rank();
 }
 
-// In the lazy schedule, who would take anybody's message does so when all have come that can.
-void linger(Comm& comm, int source, const char* what) {
-  if (source != MPI_ANY_SOURCE || !comes_late()) return;
-  comm.probes.wait_or_expire([] { return false; },
-                             {what, [] { return std::string("for any rank"); }}, 1);
+// Who would take anybody's message in the lazy schedule does so when all have come that can.
+void linger_for(Comm& comm, int source, const char* what) {
+  if (source == MPI_ANY_SOURCE && comes_late()) linger(comm, what);
 }
 
-void wait_for_message(Receive& receive, const char* what) {
+void wait_for_message(const Place& place, Receive& receive, const char* what) {
+  if (!receive.message && is_deferred(*place.comm, place.rank)) {
+    if (defers(receive)) linger(*place.comm, what);
+    match_late(*place.comm, place.rank);
+  }
+  receive.waited = true;
   receive.changed.wait_until([&] { return receive.message != nullptr; },
                              {what, [&receive] {
                                 return "from " + peer_text(receive.source, receive.tag) +
@@ -150,6 +206,8 @@ void take(Place place, Receive& receive, void* buffer, MPI_Status* status, const
   Message& message = *receive.message;
   reach(message.arrives, message.sent);
   acquire_clock(message.clock);
+  message.taken = true;
+  if (message.freed) learn_of_end(*message.freed);
   if (message.data.size() > receive.capacity) {
     fail(kinds::mpi_truncation,
          format("%s: a message of %zu bytes from rank %d (tag %d), and room for %zu", what,
@@ -195,9 +253,9 @@ int send(const void* buffer, int count, MPI_Datatype type, int destination, int 
   note_moving(buffer, what);
   auto message = post_send(place, gather_elements(buffer, count, type, what), destination, tag);
   if (mode == Mode::Synchronous || bytes > kBuffered) {
-    wait_for_match(*message, what);
+    wait_for_match(*place.comm, *message, what);
   } else {
-    wait_lazily(*message, what);
+    wait_lazily(*place.comm, *message, what);
   }
   return MPI_SUCCESS;
 }
@@ -207,6 +265,7 @@ const Message* find_message(const Place& place, int source, int tag) {
   wanted.source = source;
   wanted.tag = tag;
   const auto& arrived = place.comm->arrived[static_cast<std::size_t>(place.rank)];
+  match_late(*place.comm, place.rank);
   const auto found = choose(arrived, wanted, true);
   return found == arrived.end() ? nullptr : found->get();
 }
@@ -236,8 +295,14 @@ warploom_mpi_request* start_send(const Place& place, const void* buffer, int cou
   auto message =
       post_send(place, gather_elements(buffer, count, place.type, request->what), destination, tag);
   const bool buffered = bytes <= kBuffered && !how.synchronous;
-  request->ready = [=] { return buffered || message->matched; };
-  request->block = [=] { wait_for_match(*message, "MPI_Wait of a send"); };
+  request->message = message;
+  request->ready = [=, comm = place.comm] {
+    if (!buffered && !message->matched) match_late(*comm, message->destination);
+    return buffered || message->matched;
+  };
+  request->block = [=, comm = place.comm] {
+    wait_for_match(*comm, *message, "MPI_Wait of a send");
+  };
   request->finish = [](MPI_Status* status) { fill_status(status, MPI_ANY_SOURCE, 0, 0); };
   lend(*request, request->what, {{buffer, count, place.type, false}});
   return request;
@@ -250,8 +315,11 @@ warploom_mpi_request* start_receive(const Place& place, void* buffer, int count,
   request->receives = true;
   note_moving(buffer, what);
   auto receive = post_receive(place, packed(count, place.type, what), source, tag);
-  request->ready = [=] { return receive->message != nullptr; };
-  request->block = [=] { wait_for_message(*receive, "MPI_Wait of a receive"); };
+  request->ready = [=] {
+    if (!receive->message) match_late(*place.comm, place.rank);
+    return receive->message != nullptr;
+  };
+  request->block = [=] { wait_for_message(place, *receive, "MPI_Wait of a receive"); };
   request->finish = [=](MPI_Status* status) { take(place, *receive, buffer, status, what); };
   lend(*request, request->what, {{buffer, count, place.type, true}});
   return request;
@@ -306,9 +374,9 @@ int MPI_Recv(void* buffer, int count, MPI_Datatype type, int source, int tag, MP
     return MPI_SUCCESS;
   }
   note_moving(buffer, kName);
-  linger(*place.comm, source, kName);
+  linger_for(*place.comm, source, kName);
   auto receive = post_receive(place, packed(count, type, kName), source, tag);
-  wait_for_message(*receive, kName);
+  wait_for_message(place, *receive, kName);
   take(place, *receive, buffer, status, kName);
   return MPI_SUCCESS;
 }
@@ -360,10 +428,10 @@ int MPI_Sendrecv_replace(void* buffer, int count, MPI_Datatype type, int dest, i
     fill_status(status, MPI_PROC_NULL, MPI_ANY_TAG, 0);
   } else {
     const auto receive = post_receive(place, bytes, source, recvtag);
-    wait_for_message(*receive, kName);
+    wait_for_message(place, *receive, kName);
     take(place, *receive, buffer, status, kName);
   }
-  if (message && bytes > kBuffered) wait_for_match(*message, kName);
+  if (message && bytes > kBuffered) wait_for_match(*place.comm, *message, kName);
   return MPI_SUCCESS;
 }
 
@@ -371,7 +439,7 @@ int MPI_Probe(int source, int tag, MPI_Comm comm, MPI_Status* status) {
   const Place place = enter(comm, "MPI_Probe");
   check_peer(place, source, true, "MPI_Probe");
   const Message* message = nullptr;
-  linger(*place.comm, source, "MPI_Probe");
+  linger_for(*place.comm, source, "MPI_Probe");
   place.comm->probes.wait_until(
       [&] { return (message = find_message(place, source, tag)) != nullptr; },
       {"MPI_Probe", [=] { return "for a message from " + peer_text(source, tag); }});

@@ -78,8 +78,10 @@ struct Message {
   Clock clock;
   Frames where;
   bool matched = false;
-  std::optional<int> left_by;    // the rank that went on without a receive, as nobody else could
-  double sent = 0, arrives = 0;  // modelled time
+  bool taken = false;          // by the receiver
+  std::optional<int> left_by;  // the rank that went on without a receive, as nobody else could
+  std::unique_ptr<warploom_mpi_request> freed;  // MPI_Request_free: nobody will complete it
+  double sent = 0, arrives = 0;                 // modelled time
   WaitQueue changed;
 };
 
@@ -90,6 +92,7 @@ struct Receive {
   std::string elements;
   Frames where;
   std::shared_ptr<Message> message;  // once matched
+  bool waited = false;               // somebody waits for it
   WaitQueue changed;
 };
 
@@ -191,6 +194,10 @@ struct Lent {
 extern HandleTable<warploom_mpi_request> g_request_handles;
 void lend(warploom_mpi_request& request, const char* what, const std::vector<Lent>& buffers);
 void give_back(warploom_mpi_request& request);
+// The running agent learns that the call is over.
+void learn_of_end(warploom_mpi_request& request);
+// Gives what has arrived to the receives that are posted, in the order in which they were.
+void match_late(Comm& comm, int rank);
 // Is it the schedule in which all comes as late as MPI allows?
 inline bool comes_late() { return !g_timed && g_config.timing == NetTiming::Lazy; }
 // mpi_messages.cpp: calls that go on by themselves; `what` is shown in reports.
@@ -271,4 +278,5 @@ struct warploom_mpi_request {
   std::vector<int> watches;
   warploom::AgentId agent = 0;
   uint32_t time = 0;
+  std::shared_ptr<warploom::mpi::Message> message;  // that it sends
 };

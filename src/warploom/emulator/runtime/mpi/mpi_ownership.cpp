@@ -95,13 +95,18 @@ void lend(warploom_mpi_request& request, const char* what, const std::vector<Len
   }
 }
 
-void give_back(warploom_mpi_request& request) {
+void learn_of_end(warploom_mpi_request& request) {
   for (const int watch : request.watches) end_watch(watch);
   request.watches.clear();
   if (!request.agent) return;
   Clock clock;
   clock.advance(request.agent, request.time);
   acquire_clock(clock);
+}
+
+void give_back(warploom_mpi_request& request) {
+  learn_of_end(request);
+  if (!request.agent) return;
   g_idle_agents[&current_process()].push_back({request.agent, request.time});
   request.agent = 0;
 }

@@ -179,7 +179,7 @@ int MPI_Startall(int count, MPI_Request* requests) {
   return MPI_SUCCESS;
 }
 
-// What is started goes on by itself: nobody learns when it has its buffer no more.
+// What is started goes on by itself.
 int MPI_Request_free(MPI_Request* handle) {
   require(*handle != MPI_REQUEST_NULL, "MPI_Request_free", "the request is MPI_REQUEST_NULL");
   warploom_mpi_request* request = request_of(*handle);
@@ -188,7 +188,14 @@ int MPI_Request_free(MPI_Request* handle) {
     stop_unsupported("MPI_Request_free", "of a receive that is started and not complete");
   }
   g_request_handles.end(request);
-  delete request;
+  std::unique_ptr<warploom_mpi_request> freed(request);
+  if (freed->start) freed = std::unique_ptr<warploom_mpi_request>(std::move(freed->started));
+  // Who has received the message has done with the buffer, and may say so to the sender.
+  if (freed && freed->message && !freed->message->taken) {
+    const auto message = freed->message;
+    message->freed = std::move(freed);
+    message->freed->message.reset();
+  }
   *handle = MPI_REQUEST_NULL;
   return MPI_SUCCESS;
 }

@@ -35,6 +35,7 @@ void report_unreceived() {
   for (const auto& [handle, comm] : communicators()) {
     for (std::size_t rank = 0; comm && rank < comm->arrived.size(); rank++) {
       if (comm->world[rank] != self) continue;
+      match_late(*comm, static_cast<int>(rank));
       for (const auto& message : comm->arrived[rank]) {
         const int sender = comm->world[static_cast<std::size_t>(message->source)];
         report_finding(

@@ -73,6 +73,25 @@ ncclResult_t in_background(ncclComm* comm) {
   return ncclInProgress;
 }
 
+void begin_in_background(ncclComm* parent, ncclComm* child, const ncclConfig_t* config) {
+  child->blocking = is_blocking_config(config, parent->blocking);
+  if (parent->blocking) return;
+  child->in_progress = capture_frames();
+  parent->children.push_back(child);
+}
+
+// The program knows that what the communicator did in the background is done.
+static void over(ncclComm& comm) {
+  comm.in_progress.reset();
+  note_issued(&comm);
+  for (ncclComm* child : comm.children) child->in_progress.reset();
+  comm.children.clear();
+  for (const ncclWindow_t window : comm.registering) {
+    window->too_early = static_cast<uint32_t>(g_stats.kernels);
+  }
+  comm.registering.clear();
+}
+
 std::string Clique::missing(const std::vector<bool>& present) const {
   std::vector<int> ranks;
   for (int rank = 0; rank < size; rank++) {
@@ -357,8 +376,7 @@ ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t* error) {
   *error = c->ready && !late ? ncclSuccess : ncclInProgress;
   if (*error == ncclSuccess) {
     acquire_clock(c->clique->clock);
-    c->in_progress.reset();
-    note_issued(c);
+    over(*c);
   }
   return ncclSuccess;
 }

@@ -51,6 +51,8 @@ struct ncclComm {
   bool blocking = true;
   std::optional<warploom::Frames> in_progress;  // the call that goes on in the background
   int looks = 0;                                // at its state, since then
+  std::vector<ncclComm*> children;              // that a call in the background makes
+  std::vector<ncclWindow_t> registering;        // windows, in the background
   warploom::WaitQueue idle;
   std::string last_error;
 };
@@ -67,6 +69,8 @@ struct ncclWindow_vidmem {
   // Its memory, which is no other's before it is deregistered.
   const warploom::Allocation* allocation = nullptr;
   std::size_t in_use = 0;  // by puts and gets whose bytes have not been read, or not landed
+  // The last kernel that was launched before the program knew that the registration was over.
+  uint32_t too_early = 0;
   warploom::Frames registered, deregistered;
 };
 
@@ -176,6 +180,8 @@ void configure(ncclComm* comm, const ncclConfig_t* config);
 // What a call on a communicator returns that is otherwise done: where it does not block, the
 // program has to ask until it is.
 ncclResult_t in_background(ncclComm* comm);
+// A communicator is made of another one: in the background, where that one does not block.
+void begin_in_background(ncclComm* parent, ncclComm* child, const ncclConfig_t* config);
 bool is_blocking_config(const ncclConfig_t* config, bool parent = true);
 void wait_until_joined(ncclComm* comm, const char* what);
 // The running host has made a communicator with, or out of one with, so many ranks. It costs

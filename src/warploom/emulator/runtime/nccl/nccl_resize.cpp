@@ -105,7 +105,8 @@ ncclResult_t ncclCommShrink(ncclComm_t comm, int* list, int count, ncclComm_t* o
                           price_new_comm(parent->clique->size);
                           child->process = &current_process();
                           configure(child, config);
-                          return ncclSuccess;
+                          begin_in_background(parent, child, config);
+                          return in_background(parent);
                         }});
 }
 

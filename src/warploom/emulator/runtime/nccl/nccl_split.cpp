@@ -69,7 +69,7 @@ ncclResult_t ncclCommSplit(ncclComm_t comm, int color, int key, ncclComm_t* out,
                             mine->child->rma_contexts = parent->rma_contexts;
                             mine->child->rma_signals = parent->rma_signals;
                             configure(mine->child, config);
-                            mine->child->blocking = is_blocking_config(config, parent->blocking);
+                            begin_in_background(parent, mine->child, config);
                           }
                           return in_background(parent);
                         }});

@@ -2,8 +2,10 @@
 #include <algorithm>
 #include <new>
 
+#include "cuda/stream.h"
 #include "host/handles.h"
 #include "host/program_range.h"
+#include "kernels/kernel.h"
 #include "memory/memory.h"
 #include "metering/meter.h"
 #include "nccl/nccl_objects.h"
@@ -179,6 +181,13 @@ void check_window(ncclWindow_t window, const char* what) {
           .message = format("%s uses a window that was deregistered", what),
           .hint = "deregister a window only after the last kernel that uses it has ended",
           .other = window->deregistered});
+  }
+  if (const GpuThread* thread = current_thread();
+      thread && thread->block->kernel->number <= window->too_early) {
+    report_in_progress(format("%s uses a window that may not have been registered yet when the "
+                              "kernel was launched",
+                              what),
+                       window->registered);
   }
   if (!window->allocation->live) {
     fail({.kind = kinds::window_use_after_free,
@@ -371,7 +380,11 @@ ncclResult_t ncclCommWindowRegister(ncclComm_t comm, void* buffer, std::size_t b
                         [=]() -> ncclResult_t {
                           await_priced_meeting(c, **meeting);
                           *out = window;
-                          return ncclSuccess;
+                          if (!c->blocking) {
+                            window->too_early = UINT32_MAX;
+                            c->registering.push_back(window);
+                          }
+                          return in_background(c);
                         }});
 }
 

@@ -23,6 +23,7 @@ from warploom.testing.attacks.variants import (
     text,
     unordered,
     unread,
+    unset,
     windows,
 )
 
@@ -46,6 +47,7 @@ VARIANTS: tuple[Attack, ...] = (
     *frames.VARIANTS,
     *unordered.VARIANTS,
     *unread.VARIANTS,
+    *unset.VARIANTS,
     *kept_in_kinds.VARIANTS,
     *kept_pieces.VARIANTS,
     *regions.VARIANTS,

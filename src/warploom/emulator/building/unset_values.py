@@ -1,0 +1,85 @@
+"""What variables hold that nobody sets: a large negative number, not the zero of most compilers.
+
+The rewriter gives most of them what unwritten memory holds, and the runs tell of them (unset.py).
+Others it does not recognize: in the head of a loop, in a class whose constructor leaves them alone,
+behind a macro. So units are compiled with `-ftrivial-auto-var-init=pattern`, whatever their text
+looks like.
+
+g++ 12.2 clears more than padding then: in an unnamed object that is made with braces, of a class
+with an array of another class, members that were set. A unit whose text may have such a class is
+compiled so only where g++, which follows every value, warns of a use; and a candidate with such a
+unit is built once more with the pattern and once with zeros (evaluation/runs/unset_values.py).
+"""
+
+import re
+from collections.abc import Iterator
+
+from warploom.toolchain.compilers import Compiler
+
+_KNOWS_PATTERNS = 12  # the first g++ that fills what nobody sets
+_WATCHED = ("-Wuninitialized", "-Wmaybe-uninitialized", "-Winit-self")
+PATTERN = "-ftrivial-auto-var-init=pattern"
+"""The flag that fills what nobody sets."""
+
+_SEEN = re.compile(r"\[-W(?:maybe-)?uninitialized\]$", re.MULTILINE)
+_USED = re.compile(
+    r"^(?P<file>[^\s:][^:\n]*):(?P<line>\d+):\d+: warning: "
+    r"['\u2018](?P<name>[^'\u2019\n]+)['\u2019] is used uninitialized ",
+    re.MULTILINE,
+)
+# The type and name that an array's declaration begins with, or an argument of std::array.
+_ARRAY = re.compile(
+    rb"(?:^|[;{}])\s*(?:(?:static|const|constexpr|mutable|inline|volatile|alignas\([^)]*\)|struct|"
+    rb"typename|typedef|__\w+__)\s+)*(?P<type>[A-Za-z_][\w:]*(?:\s*<[^;{}()]*?>)?)(?:\s+const)?\s+"
+    rb"\w+(?:\s*,\s*\w+)*\s*\[",
+    re.MULTILINE,
+)
+_ARRAY_CLASS = re.compile(rb"\barray\s*<\s*(?P<type>[\w:]+)")
+_COMMENT = re.compile(rb"//[^\n]*|/\*.*?\*/", re.DOTALL)
+# Numbers, handles, and the vectors of CUDA that have no padding; words that begin no declaration.
+_PLAIN = re.compile(
+    rb"(?:::)?(?:std::)?(?:bool|char|short|int|long|unsigned|signed|float|double|void|auto|u?half|"
+    rb"__half2?|half2|__nv_\w+|nv_\w+|size_t|ssize_t|u?int\w*_t|ptrdiff_t|u?intptr_t|"
+    rb"(?:u?char|u?short|u?int|u?long|u?longlong|float|double)[1-4]|uint|cuda\w+_t|nccl\w+_t|"
+    rb"MPI_\w+|FILE|dim3|thread|string|vector\s*<.*>|return|new|delete|case|else|goto|throw|using|"
+    rb"namespace|operator|typename|template)",
+    re.DOTALL,
+)
+
+
+def unit_flags(text: bytes, filled: str, compiler: Compiler) -> list[str]:
+    """Return the flags of a unit for what nobody sets. `filled`: see BuildSpec."""
+    if compiler.family == "gcc" and compiler.version < _KNOWS_PATTERNS:
+        return []
+    if filled:
+        return [f"-ftrivial-auto-var-init={filled}"]
+    # clang clears no padding.
+    return [] if compiler.family == "gcc" and may_lose_members(text) else [PATTERN]
+
+
+def may_lose_members(text: bytes) -> bool:
+    """Whether text may have a class with an array of another class: see above."""
+    text = _COMMENT.sub(b" ", text)
+    return any(
+        not _PLAIN.fullmatch(found["type"])
+        for pattern in (_ARRAY, _ARRAY_CLASS)
+        for found in pattern.finditer(text)
+    )
+
+
+def watching(flags: tuple[str, ...], compiler: Compiler) -> tuple[str, ...]:
+    """Return `flags`, with warnings of values that are used before they are set."""
+    if compiler.family != "gcc" or compiler.version < _KNOWS_PATTERNS:
+        return flags
+    return (*(flag for flag in flags if flag != "-w"), *_WATCHED, "-fno-diagnostics-show-caret")
+
+
+def unset_uses(log: str) -> Iterator[tuple[str, str, int]]:
+    """Yield variable, file and line of each use of what is surely not set."""
+    for found in _USED.finditer(log):
+        yield found["name"], found["file"], int(found["line"])
+
+
+def uses_unset(log: str) -> bool:
+    """Whether a compiler's log has a value that is used, or may be, before it is set."""
+    return _SEEN.search(log) is not None

@@ -1,0 +1,116 @@
+"""Values that nobody sets, in many forms of declarations, and addresses that the host takes.
+
+Each helper returns what a variable holds that nobody has set: zero here, were it not for the judge,
+and anything on a GPU. A sum begins with it.
+"""
+
+from warploom.testing.attacks.record import Attack
+from warploom.testing.attacks.variants.base import (
+    PIPELINE,
+    REGIONS,
+    Edit,
+    helper,
+    made,
+    put_before,
+    swap,
+    then,
+)
+
+_FUNCTION = "__device__ inline float nothing() {{ {0} }}"
+_FORMS = {
+    # name: (what stands before the function, its statements)
+    "loop_head": (
+        "",
+        "for (float x, once = 0.0f; once < 1.0f; once += 1.0f) return x; return 0.0f;",
+    ),
+    "if_head": ("", "if (float x; threadIdx.x < 1024) return x + 0.5f; return 0.0f;"),
+    "one_way": ("", "float x; if (threadIdx.x < 1024) return x; return 0.0f;"),
+    "parentheses": ("", "float (x); return x;"),
+    "itself": ("", "float x = x; return x;"),
+    "itself_in_braces": ("", "float x{x}; return x;"),
+    "volatile": ("", "volatile float x; return x;"),
+    "anonymous_union": ("", "union { float x; unsigned bits; }; return x;"),
+    "upper_case": ("struct ACC { float v; };\n", "ACC x; return x.v;"),
+    "function_of_it": (
+        "struct Acc { float v; __device__ float one() const { return 1.0f; } };\n",
+        "Acc x; return x.one() * x.v;",
+    ),
+    "destructor": ("struct Acc { float v; __device__ ~Acc() {} };\n", "Acc x; return x.v;"),
+    "other_member": (
+        "struct Count { int n = 0; };\nstruct Acc { float v; Count count; };\n",
+        "Acc x; return x.v;",
+    ),
+    "parameter": (
+        "template <class REAL> __device__ REAL made() { REAL x; return x; }\n",
+        "return made<float>();",
+    ),
+    "reference": ("", "float x; float& same = x; return same;"),
+    "far_lambda": (
+        "constexpr auto made = [](float y) { float x; return x + y; };\n",
+        "return made(0.0f);",
+    ),
+    "both_sides": (
+        "__host__ __device__ inline float made() { float x[2]; return x[0] + x[1]; }\n",
+        "return made();",
+    ),
+    "placed": (
+        "",
+        "alignas(4) unsigned char room[4]; float x; __builtin_memcpy(&x, room, 4); return x;",
+    ),
+}
+
+
+def _begins_with(before: str, statements: str) -> Edit:
+    loop = "    for (int h = 0; h < HIDDEN; ++h) sum"
+    return then(
+        helper(before + _FUNCTION.format(statements)),
+        swap((f"    float sum = 0.0f;\n{loop}", f"    float sum = nothing();\n{loop}")),
+    )
+
+
+_ACTIVATION = "hidden[f] = fmaxf(sum, 0.0f);"
+_POSITIVE = "__host__ __device__ inline float positive(float x) { return fmaxf(x, 0.0f); }\n"
+_OBJECT = (
+    "struct Shape { __host__ __device__ virtual float of(float x) const { return x; } };\n"
+    "struct Relu : Shape {\n"
+    "  __host__ __device__ float of(float x) const override { return fmaxf(x, 0.0f); }\n};\n"
+    "__device__ unsigned long long room[2];\n"
+    "__device__ inline float active(float x) { return reinterpret_cast<Shape*>(room)->of(x); }"
+)
+_ADDRESSES: dict[str, Edit] = {
+    "function": then(
+        helper(_POSITIVE + "__device__ float (*active)(float);"),
+        put_before(
+            PIPELINE,
+            "  float (*mine)(float) = positive;\n"
+            "  cudaMemcpyToSymbol(active, &mine, sizeof mine);\n",
+        ),
+        swap((_ACTIVATION, "hidden[f] = active(sum);")),
+    ),
+    "object": then(
+        helper(_OBJECT),
+        put_before(
+            PIPELINE, "  const Relu mine;\n  cudaMemcpyToSymbol(room, &mine, sizeof mine);\n"
+        ),
+        swap((_ACTIVATION, "hidden[f] = active(sum);")),
+    ),
+    "variable": then(
+        helper("__device__ float least = 0.0f;\n__device__ const float* floor_of;"),
+        put_before(
+            PIPELINE,
+            "  const float* mine = &least;\n  cudaMemcpyToSymbol(floor_of, &mine, sizeof mine);\n",
+        ),
+        swap((_ACTIVATION, "hidden[f] = fmaxf(sum, *floor_of);")),
+    ),
+}
+
+VARIANTS: tuple[Attack, ...] = (
+    *(
+        made(f"unset_in_{name}", "values nobody set", _begins_with(before, statements), (REGIONS,))
+        for name, (before, statements) in _FORMS.items()
+    ),
+    *(
+        made(f"address_of_{name}", "addresses of the host", edit, (REGIONS,))
+        for name, edit in _ADDRESSES.items()
+    ),
+)
