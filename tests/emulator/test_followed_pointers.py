@@ -196,7 +196,7 @@ _STATED = {
         "arrive_at arrive_behind_copies arrive_early bulk_copy copy_later complete_bytes "
         "drop_from end_barrier expect_bytes "
         "parity_is_over check_token phase_is_over start_barrier wait_at wait_parity config_of "
-        "copy_from_symbol copy_to_symbol "
+        "copy_from_symbol copy_to_symbol note_argument "
         "symbol_address register_variable nccl::create_devcomm nccl::describe_comm "
         "nccl::query_properties nccl::flush_async nccl::wait_request nccl::host_pointer "
         "nccl::host_multimem_pointer multimem::load_reduce multimem::reduce multimem::store "

@@ -141,7 +141,7 @@ def _check_emulated(
     runs = judge_stale_reads(program, judge_fresh_reads(program, runs))
     runs = with_suspicions(with_ignored_errors(runs, facts))
     runs = with_run_hints(runs, workload, facts.nccl)
-    found = (*_unseen(program, workload.program), *_unset(program))
+    found = (*_unseen(program, workload.program), *_warned(program))
     facts = replace(facts, findings=(*facts.findings, *found))
     return _report(workload, facts, effort, batches, runs, started, build_seconds)
 
@@ -178,18 +178,11 @@ def _unseen(program: EmulatorBuild, file: Path) -> list[Finding]:
     ]
 
 
-def _unset(program: EmulatorBuild) -> list[Finding]:
-    """Say which variables the compiler sees used before they are set: it does not see values."""
+def _warned(program: EmulatorBuild) -> list[Finding]:
+    """Say what the compiler is sure of: it follows values, whether they matter or not."""
     return [
-        Finding(
-            kind="uninitialized_read",
-            severity=Severity.WARNING,
-            message=f"'{name}' is used before it is set",
-            hint="give the variable a value where it is declared: what it holds is not defined",
-            file=file,
-            line=line,
-        )
-        for name, file, line in program.unset
+        Finding(one.kind, Severity.WARNING, one.message, one.hint, one.file, one.line)
+        for one in program.warned
     ]
 
 

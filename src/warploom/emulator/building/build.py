@@ -21,6 +21,12 @@ from warploom.emulator.building.build_records import (
     ImportNames,
     Unit,
 )
+from warploom.emulator.building.compiler_warnings import (
+    Warned,
+    sure_warnings,
+    uses_unset,
+    watching,
+)
 from warploom.emulator.building.definitions import replaced_names
 from warploom.emulator.building.diagnostics import (
     NotEmulatedError,
@@ -55,13 +61,7 @@ from warploom.emulator.building.unit_flags import (
     own_macros,
     program_flags,
 )
-from warploom.emulator.building.unset_values import (
-    PATTERN,
-    unit_flags,
-    unset_uses,
-    uses_unset,
-    watching,
-)
+from warploom.emulator.building.unset_values import PATTERN, unit_flags
 from warploom.emulator.rewriting.rewrite import SHIM_DIR, Overlay, UserFile, rewrite
 from warploom.emulator.rewriting.shifts import has_plain_shifts
 from warploom.emulator.rewriting.template_keyword import (
@@ -90,7 +90,7 @@ class _Builder:
         self.overlay: Overlay = rewrite(spec)
         offered = dynamic_symbols(self.runtime).exports
         self.prefixes: dict[str, Path] = {}  # the header that each unit includes first
-        self.unset: set[tuple[str, str, int]] = set()
+        self.warned: set[Warned] = set()
         self.filled = True
         self.macros = own_macros(spec)  # what it includes next defines them
         self.linker = Linker(self.compiler, spec.program, self.overlay, offered)
@@ -109,7 +109,7 @@ class _Builder:
             *texts,
             *self.linker.wrapped,
             "replaced names, unseen calls 2",  # what is kept of a build's symbols
-            "unset values 3",
+            "what the compiler is sure of",
         ]
         self.key = digest(
             [
@@ -179,7 +179,7 @@ class _Builder:
             symbols = self._imports(library, guarded)
             calls = unseen_calls(symbols["imports"], self.linker.runtime)
             symbols["unseen"] = dict(self.linker.mentions(calls, objects, library, work))
-            symbols["unset"] = sorted(self.unset)
+            symbols["warned"] = sorted(self.warned)
         (folder / "imports.json").write_text(json.dumps(symbols))
         reports = ",".join(unit.report for unit in guarded)
         (folder / "guard.json").write_text(f"[{reports}]")
@@ -198,7 +198,7 @@ class _Builder:
                 self.compiler,
             ),
             "unseen": {},
-            "unset": [],
+            "warned": [],
         }
 
     def _guarded(self, work: Path) -> list[GuardedUnit]:
@@ -339,13 +339,13 @@ class _Builder:
         """Compile a pass: with a pattern in what nobody sets, where the compiler sees its use."""
         watched = replace(one, flags=watching(one.flags, self.compiler))
         result = self._run_compiler(watched, work, cancel, preprocessed=preprocessed)
-        if result.ok and uses_unset(result.log):
-            named = unset_uses(result.log)
-            self.unset |= {use for use in named if self.linker.is_users(use[1])}
-            if self.filled:
+        if result.ok:
+            found = sure_warnings(result.log)
+            self.warned |= {one for one in found if self.linker.is_users(one.file)}
+            if self.filled or not uses_unset(result.log):
                 return result
             one = replace(one, flags=(*one.flags, PATTERN))
-        elif result.ok or watched == one:
+        elif watched == one:
             return result
         return self._run_compiler(one, work, cancel, preprocessed=preprocessed)
 
@@ -434,8 +434,9 @@ def build(spec: BuildSpec, *, strict: bool = False) -> EmulatorBuild:
             for name, at in known["unseen"].items()
         },
         filled=builder.filled,
-        unset=tuple(
-            (name, builder.linker.real_path(file), line) for name, file, line in known["unset"]
+        warned=tuple(
+            Warned(kind, message, builder.linker.real_path(file), line)
+            for kind, message, file, line in known["warned"]
         ),
         library_objects=bool(unknown_imports(known["imports"], builder.linker.runtime)),
         regions_in_turn=_has_parallel_regions(builder.overlay.files),

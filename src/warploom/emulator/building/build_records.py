@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TypedDict
 
 from warploom.core.records import BuildSpec
+from warploom.emulator.building.compiler_warnings import Warned
 from warploom.emulator.rewriting.rewrite import UserFile, file_named
 
 _COMMAND_LINE = re.compile(rb'^# \d+(?= "<command-line>")', re.MULTILINE)
@@ -19,7 +20,7 @@ class ImportNames(TypedDict):
     denied: list[str]
     replaced: list[str]
     unseen: dict[str, tuple[str, int] | None]
-    unset: list[tuple[str, str, int]]
+    warned: list[tuple[str, str, str, int]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,10 +33,10 @@ class EmulatorBuild:
     may have objects of library classes that call through tables of theirs. `guard` is what the
     guard says of each unit, as it wrote it: JSON. `replaced` are the names that it defines and the
     runtime or a library does too. `unseen` are imports that follow pointers where no check sees it,
-    with file and line of a use where one is known. `unset` are variables that are used before they
-    are set, as the compiler sees it, with file and line; `filled`: whether all such hold a pattern,
-    or what the spec says. `regions_in_turn`: whether its text has regions of OpenMP, which one
-    thread runs here. `seconds` is what this call took.
+    with file and line of a use where one is known. `warned` is what the compiler is sure of.
+    `filled`: whether all variables that nobody sets hold a pattern, or what the spec says.
+    `regions_in_turn`: whether its text has regions of OpenMP, which one thread runs here. `seconds`
+    is what this call took.
     """
 
     library: Path
@@ -52,7 +53,7 @@ class EmulatorBuild:
     library_objects: bool = False
     regions_in_turn: bool = False
     filled: bool = True
-    unset: tuple[tuple[str, str, int], ...] = ()
+    warned: tuple[Warned, ...] = ()
     unseen: Mapping[str, tuple[str, int] | None] = field(
         default_factory=dict[str, tuple[str, int] | None]
     )

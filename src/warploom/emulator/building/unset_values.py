@@ -12,21 +12,13 @@ unit is built once more with the pattern and once with zeros (evaluation/runs/un
 """
 
 import re
-from collections.abc import Iterator
 
+from warploom.emulator.building.compiler_warnings import KNOWS_PATTERNS
 from warploom.toolchain.compilers import Compiler
 
-_KNOWS_PATTERNS = 12  # the first g++ that fills what nobody sets
-_WATCHED = ("-Wuninitialized", "-Wmaybe-uninitialized", "-Winit-self")
 PATTERN = "-ftrivial-auto-var-init=pattern"
 """The flag that fills what nobody sets."""
 
-_SEEN = re.compile(r"\[-W(?:maybe-)?uninitialized\]$", re.MULTILINE)
-_USED = re.compile(
-    r"^(?P<file>[^\s:][^:\n]*):(?P<line>\d+):\d+: warning: "
-    r"['\u2018](?P<name>[^'\u2019\n]+)['\u2019] is used uninitialized ",
-    re.MULTILINE,
-)
 # The type and name that an array's declaration begins with, or an argument of std::array.
 _ARRAY = re.compile(
     rb"(?:^|[;{}])\s*(?:(?:static|const|constexpr|mutable|inline|volatile|alignas\([^)]*\)|struct|"
@@ -49,7 +41,7 @@ _PLAIN = re.compile(
 
 def unit_flags(text: bytes, filled: str, compiler: Compiler) -> list[str]:
     """Return the flags of a unit for what nobody sets. `filled`: see BuildSpec."""
-    if compiler.family == "gcc" and compiler.version < _KNOWS_PATTERNS:
+    if compiler.family == "gcc" and compiler.version < KNOWS_PATTERNS:
         return []
     if filled:
         return [f"-ftrivial-auto-var-init={filled}"]
@@ -65,21 +57,3 @@ def may_lose_members(text: bytes) -> bool:
         for pattern in (_ARRAY, _ARRAY_CLASS)
         for found in pattern.finditer(text)
     )
-
-
-def watching(flags: tuple[str, ...], compiler: Compiler) -> tuple[str, ...]:
-    """Return `flags`, with warnings of values that are used before they are set."""
-    if compiler.family != "gcc" or compiler.version < _KNOWS_PATTERNS:
-        return flags
-    return (*(flag for flag in flags if flag != "-w"), *_WATCHED, "-fno-diagnostics-show-caret")
-
-
-def unset_uses(log: str) -> Iterator[tuple[str, str, int]]:
-    """Yield variable, file and line of each use of what is surely not set."""
-    for found in _USED.finditer(log):
-        yield found["name"], found["file"], int(found["line"])
-
-
-def uses_unset(log: str) -> bool:
-    """Whether a compiler's log has a value that is used, or may be, before it is set."""
-    return _SEEN.search(log) is not None

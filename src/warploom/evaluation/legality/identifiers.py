@@ -212,6 +212,8 @@ class Identifiers:
         i = at - 1
         while self.text(i) in ("*", "&", "&&"):
             i -= 1
+        if self.text(i) == "::" and self.is_type(self.text(i - 1)):
+            i -= 2  # a pointer to a member: `float Pair::* which`
         if self.text(i) in (">", ">>"):
             return self._after_template(i)
         if self.text(i) == "(" and self._ends_declarator(at + 1):

@@ -1,19 +1,19 @@
 """Whether a candidate's results depend on variables that nobody sets.
 
-Most units hold a pattern there, so that such results are wrong. What this adds: uses that the
-compiler is sure of, and candidates with units that are not compiled so, because g++ may clear more
-than it should (emulator/building/unset_values.py). These are built twice more. What g++ clears is
-the same in both, so that only what depends on the variables differs.
+Most units hold a pattern there, so that such results are wrong. What this adds: what the compiler
+is sure of (of dangling pointers, too), and candidates with units that are not compiled so, because
+g++ may clear more than it should (emulator/building/unset_values.py). These are built twice more.
+What g++ clears is the same in both, so that only what depends on the variables differs.
 """
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 
 from warploom.core.records import Finding, Severity, Verdict
 from warploom.emulator import EmulatorBuild, EmulatorRun, build, run
 
-_KIND = "uninitialized_read"
-_HINT = "give the variable a value where it is declared: what it holds is not defined"
+_MESSAGE = "the results depend on what a variable holds that is not set before it is read"
+_HINT = "give each variable a value where it is declared: what it holds is not defined"
 
 
 def unset_findings(
@@ -30,7 +30,12 @@ def unset_findings(
         first: a run of the candidate.
         is_wrong: whether the results of a run are not those of the reference.
     """
-    found = list(_sure(program, {name for name, _, _ in trusted.unset}))
+    known = {(one.kind, one.message) for one in trusted.warned}
+    found = [
+        Finding(one.kind, Severity.ERROR, one.message, one.hint, one.file, one.line)
+        for one in program.warned
+        if (one.kind, one.message) not in known
+    ]
     if found or program.filled or first.verdict != Verdict.OK:
         return found
     options = replace(first.options, trace=0)
@@ -38,18 +43,5 @@ def unset_findings(
     runs = [run(one, options) for one in filled]
     if len({(run.verdict, is_wrong(run)) for run in runs}) == 1:
         return []
-    message = "the results depend on what a variable holds that is not set before it is read"
-    return [Finding(_KIND, Severity.ERROR, message, _HINT, str(program.spec.program))]
-
-
-def _sure(program: EmulatorBuild, known: Collection[str]) -> Iterator[Finding]:
-    for name, file, line in program.unset:
-        if name not in known:
-            yield Finding(
-                kind=_KIND,
-                severity=Severity.ERROR,
-                message=f"'{name}' is used before it is set",
-                hint=_HINT,
-                file=file,
-                line=line,
-            )
+    file = str(program.spec.program)
+    return [Finding("uninitialized_read", Severity.ERROR, _MESSAGE, _HINT, file)]

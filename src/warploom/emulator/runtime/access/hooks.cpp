@@ -377,7 +377,7 @@ void note_poll(const void* address, unsigned bytes, bool changes) {
   self->futile = !changes ? 0 : again ? self->futile + 1 : 1;
   if (again) {
     // Compare-and-swap loops begin with a load.
-    if (!changes || self->futile > kFutile) poll_word(address, bytes);
+    if ((!changes || self->futile > kFutile) && !stays_unready(address)) poll_word(address, bytes);
     return;
   }
   self->polled = address;

@@ -8,6 +8,8 @@ namespace warploom {
 void note_poll(const void* address, unsigned bytes, bool changes = false);
 // The host has found `what` unfinished, and may do without it.
 void poll_unready(const void* what);
+// Whoever has found `what` unfinished is to find it so again, at once.
+bool stays_unready(const void* what);
 // The running fiber, which is about to access the address, has made many accesses: others may have
 // their turn.
 void spend_budget(const void* address);

@@ -152,7 +152,9 @@ void move(const Copy& copy, StreamOp& op) {
       }
     } else {
       g_stats.staged_bytes += copy.width;
-      if ((g_spoiling || g_varying) && on_device_side(dst) && !on_device_side(src)) {
+      const bool upload =
+          (on_device_side(dst) || (managed(dst) && !managed(src))) && !on_device_side(src);
+      if ((g_spoiling || g_varying) && upload) {
         const bool own = space_of(dst) == Space::Device;  // else a variable of the stream's device
         note_upload(dst, copy.width, own ? device_of(dst) : op.stream->device, copy.input);
       }
@@ -269,8 +271,15 @@ std::vector<Stream*> streams_beside(const Copy& copy, const Stream* queue) {
   return streams;
 }
 
+std::vector<Touched> touched_by(const Copy& copy) {
+  const std::size_t last = copy.rows() - 1;
+  return {{copy.dst, static_cast<std::size_t>(copy.dst_row(last) - copy.dst) + copy.width},
+          {copy.src, static_cast<std::size_t>(copy.src_row(last) - copy.src) + copy.width}};
+}
+
 cudaError_t copy_now(const Copy& copy, cudaMemcpyKind kind) {
   if (copy.width == 0 || copy.rows() == 0) return cudaSuccess;
+  const TouchesOnly touches(touched_by(copy));
   if (const cudaError_t error = validate(copy, kind)) return cuda_fail(error);
   Stream* stream = resolve_stream(nullptr);
   if (implicit_in_capture(stream)) return cudaErrorStreamCaptureImplicit;
@@ -290,6 +299,7 @@ cudaError_t copy_now(const Copy& copy, cudaMemcpyKind kind) {
 
 cudaError_t copy_later(const Copy& copy, cudaMemcpyKind kind, cudaStream_t handle) {
   if (copy.width == 0 || copy.rows() == 0) return cudaSuccess;
+  const TouchesOnly touches(touched_by(copy));
   if (const cudaError_t error = validate(copy, kind)) return cuda_fail(error);
   Stream* stream = resolve_stream(handle);
   if (implicit_in_capture(stream)) return cudaErrorStreamCaptureImplicit;

@@ -27,6 +27,7 @@ cudaError_t set(void* pointer, std::size_t pitch, int value, std::size_t width, 
   }
   Stream* stream = resolve_stream(handle);
   if (implicit_in_capture(stream)) return cudaErrorStreamCaptureImplicit;
+  const TouchesOnly touches({{pointer, pitch * (height - 1) + width}});
   push_op(stream, OpKind::Copy, name, [=](StreamOp& op) {
     for (std::size_t row = 0; row < height; row++) {
       access_write(actor_of(op), start + row * pitch, width);

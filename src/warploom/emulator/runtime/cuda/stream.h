@@ -164,11 +164,24 @@ void become_primary(Stream& stream, const StreamOp& op, const Clock& end);
 // order. Other threads may queue more meanwhile, which is not waited for (CUDA C++ Programming
 // Guide, "Explicit Synchronization": "all preceding commands").
 void synchronize(Stream* stream, const char* what);
+// Memory of an operation, or of a call that only touches this much.
+struct Touched {
+  const void* start;
+  std::size_t bytes;
+};
 // An issuer may not have put its operation on `stream` yet; now it has all of its own; whether the
 // running thread, or `issuer`, may go on with `stream`: it is a finding where it may not.
-void note_unissued(const Stream* stream, const void* issuer);
+void note_unissued(const Stream* stream, const void* issuer, std::vector<Touched> memory);
 void note_issued(const void* issuer);
 void require_issued(const Stream& stream, const char* what, const void* issuer = nullptr);
+// What the calls of its scope touch: elsewhere, what is unissued on another stream may come later.
+class TouchesOnly {
+ public:
+  explicit TouchesOnly(std::vector<Touched> memory);
+  ~TouchesOnly();
+  TouchesOnly(const TouchesOnly&) = delete;
+  TouchesOnly& operator=(const TouchesOnly&) = delete;
+};
 // The finding itself; `since`: the call that goes on.
 void report_in_progress(std::string message, const Frames& since);
 void synchronize_device(int device, const char* what);

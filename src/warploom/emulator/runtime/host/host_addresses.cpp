@@ -6,6 +6,7 @@
 
 #include "../../include/warploom/device.h"
 #include "host/call_targets.h"
+#include "host/program_range.h"
 #include "machine/world.h"
 #include "memory/memory.h"
 #include "memory/variables.h"
@@ -113,5 +114,6 @@ void check_device_call(uintptr_t target, uintptr_t object) {
 }  // namespace warploom
 
 void warploom::note_argument(const void* argument, std::size_t bytes) {
+  program_reads(argument, bytes);
   note_taken_by_host(argument, bytes);
 }

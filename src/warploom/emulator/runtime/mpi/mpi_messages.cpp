@@ -22,10 +22,11 @@ bool fits(const Receive& receive, const Message& message) {
 // is required for it to complete" (MPI 3.1, 3.5).
 void warn_of_unsafe(const Receive& receive, const Message& message) {
   report_finding({.kind = kinds::mpi_mismatch,
-                  .message = format("MPI_Send to rank %d (tag %d) must return before its receive "
+                  .message = format("%s to rank %d (tag %d) must be over before its receive "
                                     "can be posted: it hangs where MPI does not buffer the message",
-                                    message.destination, message.tag),
-                  .hint = "let one side receive first, or use MPI_Isend or MPI_Sendrecv",
+                                    message.call, message.destination, message.tag),
+                  .hint = "let one side receive first, or use MPI_Sendrecv, or MPI_Isend whose "
+                          "MPI_Wait comes after the receive",
                   .warning = true,
                   .where = message.where,
                   .other = receive.where,
@@ -295,6 +296,7 @@ warploom_mpi_request* start_send(const Place& place, const void* buffer, int cou
   auto message =
       post_send(place, gather_elements(buffer, count, place.type, request->what), destination, tag);
   const bool buffered = bytes <= kBuffered && !how.synchronous;
+  message->call = request->what;
   request->message = message;
   request->ready = [=, comm = place.comm] {
     if (!buffered && !message->matched) match_late(*comm, message->destination);
@@ -302,6 +304,9 @@ warploom_mpi_request* start_send(const Place& place, const void* buffer, int cou
   };
   request->block = [=, comm = place.comm] {
     wait_for_match(*comm, *message, "MPI_Wait of a send");
+  };
+  request->linger = [=, comm = place.comm] {
+    if (buffered) wait_lazily(*comm, *message, "MPI_Wait of a send");
   };
   request->finish = [](MPI_Status* status) { fill_status(status, MPI_ANY_SOURCE, 0, 0); };
   lend(*request, request->what, {{buffer, count, place.type, false}});
@@ -457,7 +462,7 @@ int MPI_Iprobe(int source, int tag, MPI_Comm comm, int* flag, MPI_Status* status
   if (message) {
     fill_status(status, message->source, message->tag, message->data.size());
   } else {
-    poll_current();
+    poll_unready(place.comm);
   }
   return MPI_SUCCESS;
 }

@@ -73,6 +73,7 @@ struct Meeting {
 
 struct Message {
   int source = 0, destination = 0, tag = 0;
+  const char* call = "MPI_Send";
   Bytes data;
   std::string elements;
   Clock clock;
@@ -274,6 +275,7 @@ struct warploom_mpi_request {
   std::function<bool()> ready;
   std::function<void(MPI_Status*)> finish;
   std::function<void()> block;
+  std::function<void()> linger;  // MPI may let who waits for it do so longer
   // What lend() notes: watched host memory, and the agent that has memory of devices.
   std::vector<int> watches;
   warploom::AgentId agent = 0;

@@ -30,6 +30,14 @@ bool is_ready(MPI_Request handle) {
   return request->start ? request->started->ready() : request->ready();
 }
 
+// Who waits for this one may do so for as long as MPI likes.
+void linger(MPI_Request handle) {
+  if (is_idle(handle)) return;
+  warploom_mpi_request* request = request_of(handle);
+  if (request->started) request = request->started.get();
+  if (request->linger) std::function<void()>(request->linger)();
+}
+
 void complete(std::unique_ptr<warploom_mpi_request> done, MPI_Status* status) {
   if (!done->ready()) done->block();
   give_back(*done);
@@ -106,11 +114,13 @@ using namespace warploom::mpi;
 extern "C" {
 
 int MPI_Wait(MPI_Request* request, MPI_Status* status) {
+  linger(*request);
   finish_request(request, status);
   return MPI_SUCCESS;
 }
 
 int MPI_Waitall(int count, MPI_Request* requests, MPI_Status* statuses) {
+  for (int i = 0; i < count; i++) linger(requests[i]);
   for (int i = 0; i < count; i++) finish_request(&requests[i], nth(statuses, i));
   return MPI_SUCCESS;
 }

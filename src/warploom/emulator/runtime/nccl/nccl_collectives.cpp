@@ -242,7 +242,8 @@ ncclResult_t in_background(const std::vector<std::unique_ptr<Task>>& tasks) {
   for (const auto& task : tasks) {
     if (in_background(task->comm) == ncclSuccess) continue;
     state = ncclInProgress;
-    note_unissued(task->stream, task->comm);
+    note_unissued(task->stream, task->comm,
+                  {{task->send, task->send_bytes()}, {task->recv, task->recv_bytes()}});
   }
   return state;
 }
