@@ -1,0 +1,108 @@
+"""What MPI and the schedule leave open: sends that rely on buffers, looks that are limited."""
+
+from pathlib import Path
+
+import pytest
+from host_program import check_program
+
+from warploom.core.records import Finding
+from warploom.evaluation.check import check
+
+MESSAGES = """
+#include <mpi.h>
+int main(int argc, char** argv) {
+  MPI_Init(&argc, &argv);
+  int rank, theirs = -1, there = 0;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  const int other = rank ^ 1;
+  MPI_Request request, more[2];
+  MPI_Status status;
+  STATEMENTS
+  MPI_Finalize();
+  return theirs != other;
+}
+"""
+_SEND = "MPI_Isend(&rank, 1, MPI_INT, other, 0, MPI_COMM_WORLD, &request);"
+_RECEIVE = "MPI_Recv(&theirs, 1, MPI_INT, other, 0, MPI_COMM_WORLD, &status);"
+_LOOK = "MPI_Iprobe(other, 0, MPI_COMM_WORLD, &there, &status);"
+_WAIT = "MPI_Wait(&request, &status);"
+RIGHT = {
+    "waits behind": f"{_SEND} {_RECEIVE} {_WAIT}",
+    "waits for both": "MPI_Isend(&rank, 1, MPI_INT, other, 0, MPI_COMM_WORLD, &more[0]);"
+    " MPI_Irecv(&theirs, 1, MPI_INT, other, 0, MPI_COMM_WORLD, &more[1]);"
+    " MPI_Waitall(2, more, MPI_STATUSES_IGNORE);",
+    "asks for ever": f"{_SEND} while (!there) {_LOOK} {_RECEIVE} {_WAIT}",
+    "anybody's, behind a barrier": "MPI_Irecv(&theirs, 1, MPI_INT, MPI_ANY_SOURCE, 0,"
+    " MPI_COMM_WORLD, &more[0]); MPI_Ssend(&rank, 1, MPI_INT, other, 0, MPI_COMM_WORLD);"
+    " MPI_Barrier(MPI_COMM_WORLD); MPI_Wait(&more[0], &status);",
+}
+
+
+def found_in(folder: Path, statements: str) -> list[Finding]:
+    file = folder / "program.cpp"
+    file.write_text(MESSAGES.replace("STATEMENTS", statements))
+    return [one.finding for one in check(file, ranks=2).findings]
+
+
+@pytest.mark.parametrize("name", RIGHT)
+def test_right_programs_are_right(tmp_path: Path, name: str) -> None:
+    assert {one.kind for one in found_in(tmp_path, RIGHT[name])} <= {"no_communication"}
+
+
+def test_sends_that_both_complete_first_rely_on_buffers(tmp_path: Path) -> None:
+    told = found_in(tmp_path, f"{_SEND} {_WAIT} {_RECEIVE}")
+    [unsafe] = [one for one in told if one.kind == "mpi_mismatch"]
+    assert "MPI_Isend to rank" in unsafe.message
+    assert "does not buffer the message" in unsafe.message
+
+
+def test_who_looks_for_a_while_may_miss_the_message(tmp_path: Path) -> None:
+    look = f"for (int i = 0; i < 999 && !there; i++) {_LOOK}"
+    told = found_in(tmp_path, f"{_SEND} {look} if (there) {_RECEIVE} {_WAIT}")
+    found = {one.kind for one in told}
+    assert {"mpi_mismatch", "exit_code"} <= found
+
+
+FLAG = """
+#include <cuda_runtime.h>
+__global__ void read(const int* data, int* flag, int* out) {
+  if (threadIdx.x == 0) LOOK
+  __threadfence();
+  __syncthreads();
+  out[threadIdx.x] = __ldcg(data + threadIdx.x);
+}
+__global__ void write(int* data, int* flag) {
+  data[threadIdx.x] = 1;
+  __syncthreads();
+  __threadfence();
+  if (threadIdx.x == 0) atomicExch(flag, 1);
+}
+int main() {
+  int *data, *flag, *out;
+  cudaStream_t one, other;
+  cudaMalloc(&data, 128);
+  cudaMalloc(&out, 128);
+  cudaMalloc(&flag, 4);
+  cudaMemset(data, 0, 128);
+  cudaMemset(flag, 0, 4);
+  cudaDeviceSynchronize();
+  cudaStreamCreateWithFlags(&one, cudaStreamNonBlocking);
+  cudaStreamCreateWithFlags(&other, cudaStreamNonBlocking);
+  read<<<1, 32, 0, one>>>(data, flag, out);
+  write<<<1, 32, 0, other>>>(data, flag);
+  cudaDeviceSynchronize();
+  cudaStreamDestroy(one);
+  cudaStreamDestroy(other);
+  cudaFree(data);
+  cudaFree(out);
+  cudaFree(flag);
+}
+"""
+
+
+@pytest.mark.parametrize("flag", ["atomicAdd(flag, 0)", "*(volatile int*)flag"])
+@pytest.mark.parametrize("limit", ["", "i < 500 && "])
+def test_a_flag_may_stay_down_for_longer(tmp_path: Path, flag: str, limit: str) -> None:
+    look = f"for (int i = 0; {limit}{flag} == 0; i++) {{}}"
+    found = check_program(tmp_path, FLAG.replace("LOOK", look)).findings
+    assert ("data_race" in {one.finding.kind for one in found}) == bool(limit)
