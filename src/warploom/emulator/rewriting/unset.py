@@ -69,7 +69,7 @@ def _of_function(tree: SourceFile, body: Node, *, arrays: bool) -> Iterator[Text
         parent = declaration.parent
         if parent is None or parent.type not in _BLOCKS or declaration.has_error:
             continue
-        if _OTHER.search(tree.node_text(declaration)) or not _names_type(tree, declaration):
+        if _OTHER.search(mask(tree.node_text(declaration))) or not _names_type(tree, declaration):
             continue
         found = (
             _name(tree, declarator, arrays=arrays)
@@ -96,7 +96,14 @@ def _names_type(tree: SourceFile, declaration: Node) -> bool:
 def _is_set_elsewhere(name: str, text: str) -> bool:
     """Whether something gets the address of a variable: by `&`, or as an object's own function."""
     word = re.escape(name)
-    return bool(re.search(rf"(?<!&)&\s*{word}\b|\b{word}\s*\.\s*\w+\s*\(", text))
+    if re.search(rf"\b{word}\s*\.\s*\w+\s*\(", text):
+        return True
+    for found in re.finditer(rf"(?<!&)&\s*{word}\b", text):
+        before = text[: found.start()].rstrip()
+        operand = before[-1:].isalnum() or before[-1:] in ("_", ")", "]")
+        if not operand or re.search(r"\b(?:return|case)\Z", before):  # else `&` has two operands
+            return True
+    return False
 
 
 def _name(tree: SourceFile, declarator: Node, *, arrays: bool) -> str:

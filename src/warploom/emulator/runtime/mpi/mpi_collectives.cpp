@@ -136,6 +136,7 @@ int end_collective(const Place& place, std::shared_ptr<Meeting> meeting, std::ve
     return MPI_SUCCESS;
   }
   auto* started = new warploom_mpi_request;
+  started->collective = true;
   started->what = "MPI_Wait";
   started->ready = [=] { return is_complete(*meeting, needs); };
   started->block = [=] { await(place, *meeting, needs); };

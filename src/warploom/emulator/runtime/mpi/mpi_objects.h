@@ -267,7 +267,7 @@ void combine_by_program(Bytes& into, const Bytes& from, MPI_Datatype type, MPI_O
 struct warploom_mpi_request {
   const char* what = "";
   warploom::Frames where = warploom::capture_frames();
-  bool receives = false;
+  bool receives = false, collective = false;
   // A persistent request (MPI_Send_init and its like) has no more than this: what a start makes,
   // and what was started last, until that is complete.
   std::function<warploom_mpi_request*()> start;

@@ -194,6 +194,8 @@ int MPI_Request_free(MPI_Request* handle) {
   require(*handle != MPI_REQUEST_NULL, "MPI_Request_free", "the request is MPI_REQUEST_NULL");
   warploom_mpi_request* request = request_of(*handle);
   const bool idle = is_idle(*handle);
+  require(!request->collective, "MPI_Request_free",
+          "the request is a collective's, which must be completed (MPI 3.1, 5.12)");
   if (!idle && (request->receives || (request->started && request->started->receives))) {
     stop_unsupported("MPI_Request_free", "of a receive that is started and not complete");
   }

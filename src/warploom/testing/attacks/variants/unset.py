@@ -25,6 +25,8 @@ _FORMS = {
     ),
     "if_head": ("", "if (float x; threadIdx.x < 1024) return x + 0.5f; return 0.0f;"),
     "one_way": ("", "float x; if (threadIdx.x < 1024) return x; return 0.0f;"),
+    "comment": ("", "float /* static */ x; return x;"),
+    "operand": ("", "int x; int odd = 1 & x; return 4.0f * odd;"),
     "parentheses": ("", "float (x); return x;"),
     "itself": ("", "float x = x; return x;"),
     "itself_in_braces": ("", "float x{x}; return x;"),
@@ -68,6 +70,14 @@ def _begins_with(before: str, statements: str) -> Edit:
     )
 
 
+def _most(before: str, statements: str) -> Edit:
+    """Return the edit in which a maximum begins with what nobody sets."""
+    return then(
+        helper(before + _FUNCTION.format(statements)),
+        swap((_ACTIVATION, "hidden[f] = fmaxf(fmaxf(sum, 0.0f), nothing());")),
+    )
+
+
 _ACTIVATION = "hidden[f] = fmaxf(sum, 0.0f);"
 _POSITIVE = "__host__ __device__ inline float positive(float x) { return fmaxf(x, 0.0f); }\n"
 _OBJECT = (
@@ -108,6 +118,10 @@ VARIANTS: tuple[Attack, ...] = (
     *(
         made(f"unset_in_{name}", "values nobody set", _begins_with(before, statements), (REGIONS,))
         for name, (before, statements) in _FORMS.items()
+    ),
+    *(
+        made(f"unset_most_{name}", "values nobody set", _most(*_FORMS[name]), (REGIONS,))
+        for name in ("destructor", "comment", "volatile", "loop_head")
     ),
     *(
         made(f"address_of_{name}", "addresses of the host", edit, (REGIONS,))
