@@ -46,11 +46,29 @@ bool is_in_capture(const Graph& graph) {
       g_active, [&](const Capture* capture) { return capture->graph.get() == &graph; });
 }
 
-bool forbidden_in_capture(Stream* stream) {
-  if (!stream->capture) return false;
-  stream->capture->invalid = true;
-  cuda_fail(cudaErrorStreamCaptureUnsupported);
-  return true;
+// Which calls a capture forbids was tried on an H200 with CUDA 13.0, beside what "Prohibited and
+// Unhandled Operations" in the CUDA C++ Programming Guide says: in the modes global (other threads
+// too) and thread-local, cudaMalloc and its like, and whatever asks for or waits for a stream or an
+// event; in all modes, to wait for the device.
+cudaError_t forbidden_in_capture(Stream* stream) {
+  if (stream->capture) {
+    stream->capture->invalid = true;
+    return cuda_fail(cudaErrorStreamCaptureUnsupported);
+  }
+  if (implicit_in_capture(stream)) return cudaErrorStreamCaptureImplicit;
+  return unsafe_during_capture() ? cudaErrorStreamCaptureUnsupported : cudaSuccess;
+}
+
+bool forbidden_in_capture(int device) {
+  bool forbidden = false;
+  for (Capture* capture : g_active) {
+    if (capture->thread->process != current_host().process) continue;
+    const bool there = std::ranges::any_of(
+        capture->streams, [&](const auto& item) { return item.first->device == device; });
+    if (there) capture->invalid = forbidden = true;
+  }
+  if (forbidden) cuda_fail(cudaErrorStreamCaptureUnsupported);
+  return forbidden;
 }
 
 bool unsafe_during_capture() {

@@ -4,6 +4,7 @@
 
 #include "../../include/cuda_runtime.h"
 #include "cuda/cuda_error.h"
+#include "cuda/graph.h"
 #include "cuda/stream.h"
 #include "kernels/kernel.h"
 #include "machine/virtual_time.h"
@@ -133,6 +134,7 @@ cudaError_t cudaDeviceGetPCIBusId(char* id, int length, int device) {
 }
 
 cudaError_t cudaDeviceSynchronize() {
+  if (forbidden_in_capture(current_host().device)) return cudaErrorStreamCaptureUnsupported;
   synchronize_device(current_host().device, "cudaDeviceSynchronize");
   return cudaSuccess;
 }
@@ -153,6 +155,7 @@ cudaError_t cudaSetDeviceFlags(unsigned) { return cudaSuccess; }
 
 cudaError_t cudaDeviceSetLimit(cudaLimit limit, size_t value) {
   if (limit < 0 || limit > 6) return cuda_fail(cudaErrorInvalidValue);
+  if (unsafe_during_capture()) return cudaErrorStreamCaptureUnsupported;
   limits_here()[limit] = value;
   return cudaSuccess;
 }

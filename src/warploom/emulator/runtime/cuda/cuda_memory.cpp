@@ -152,12 +152,14 @@ cudaError_t allocate_pitch(void** pointer, std::size_t* pitch, std::size_t width
 cudaError_t allocate_host(void** pointer, std::size_t bytes) {
   if (refused_in_host_function("cudaMallocHost")) return cuda_fail(cudaErrorNotPermitted);
   if (!pointer) return cuda_fail(cudaErrorInvalidValue);
+  if (unsafe_during_capture()) return cudaErrorStreamCaptureUnsupported;
   return give(pointer, allocate_pinned(bytes ? bytes : 1, AllocKind::Pinned, capture_frames()));
 }
 
 cudaError_t allocate_managed(void** pointer, std::size_t bytes) {
   if (refused_in_host_function("cudaMallocManaged")) return cuda_fail(cudaErrorNotPermitted);
   if (!pointer || bytes == 0) return cuda_fail(cudaErrorInvalidValue);
+  if (unsafe_during_capture()) return cudaErrorStreamCaptureUnsupported;
   void* memory = allocate_pinned(bytes, AllocKind::Managed, capture_frames());
   if (memory) forget_hints(memory, bytes);
   return give(pointer, memory);
@@ -167,6 +169,7 @@ cudaError_t allocate_async(void** pointer, std::size_t bytes, cudaStream_t strea
   if (refused_in_host_function("cudaMallocAsync")) return cuda_fail(cudaErrorNotPermitted);
   if (!pointer) return cuda_fail(cudaErrorInvalidValue);
   Stream* target = resolve_stream(stream);
+  if (!target->capture && unsafe_during_capture()) return cudaErrorStreamCaptureUnsupported;
   void* memory = allocate_device(target->device, bytes, AllocKind::Async, capture_frames());
   if (memory && target->capture) {
     push_op(target, OpKind::Copy, "cudaMallocAsync", allocation_start(memory));
@@ -197,6 +200,7 @@ cudaError_t cudaFree(void* pointer) {
 
 cudaError_t cudaFreeHost(void* pointer) {
   if (!pointer) return cudaSuccess;
+  if (unsafe_during_capture()) return cudaErrorStreamCaptureUnsupported;
   Allocation* allocation = nullptr;
   if (const cudaError_t error = find_to_free(pointer, "cudaFreeHost", &allocation)) return error;
   if (!host_kind(allocation->kind)) return refuse_other_kind(*allocation, "cudaFreeHost");
@@ -218,6 +222,7 @@ cudaError_t cudaFreeAsync(void* pointer, cudaStream_t stream) {
     if (error) return error;
   }
   Stream* target = resolve_stream(stream);
+  if (!target->capture && unsafe_during_capture()) return cudaErrorStreamCaptureUnsupported;
   if (target->capture || of_graph) {
     push_op(target, OpKind::Copy, "cudaFreeAsync", free_start(pointer));
     return cudaSuccess;
@@ -240,6 +245,7 @@ cudaError_t cudaMemGetInfo(size_t* free, size_t* total) {
 }
 
 cudaError_t cudaHostRegister(void* pointer, size_t bytes, unsigned) {
+  if (unsafe_during_capture()) return cudaErrorStreamCaptureUnsupported;
   if (!pointer || in_arena(pointer)) return cuda_fail(cudaErrorInvalidValue);
   if (!check_host_memory(pointer, bytes, true, "cudaHostRegister")) {
     return cuda_fail(cudaErrorInvalidValue);
@@ -249,6 +255,7 @@ cudaError_t cudaHostRegister(void* pointer, size_t bytes, unsigned) {
 }
 
 cudaError_t cudaHostUnregister(void* pointer) {
+  if (unsafe_during_capture()) return cudaErrorStreamCaptureUnsupported;
   if (!unregister_host(pointer)) return cuda_fail(cudaErrorHostMemoryNotRegistered);
   return cudaSuccess;
 }

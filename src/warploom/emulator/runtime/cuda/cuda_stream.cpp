@@ -118,7 +118,7 @@ cudaError_t cudaStreamDestroy(cudaStream_t handle) {
 cudaError_t cudaStreamSynchronize(cudaStream_t handle) {
   Stream* stream = usable(handle);
   if (!stream) return cuda_fail(cudaErrorInvalidResourceHandle);
-  if (forbidden_in_capture(stream)) return cudaErrorStreamCaptureUnsupported;
+  if (const cudaError_t error = forbidden_in_capture(stream)) return error;
   synchronize(stream, "cudaStreamSynchronize");
   return cudaSuccess;
 }
@@ -126,7 +126,7 @@ cudaError_t cudaStreamSynchronize(cudaStream_t handle) {
 cudaError_t cudaStreamQuery(cudaStream_t handle) {
   Stream* stream = usable(handle);
   if (!stream) return cuda_fail(cudaErrorInvalidResourceHandle);
-  if (forbidden_in_capture(stream)) return cudaErrorStreamCaptureUnsupported;
+  if (const cudaError_t error = forbidden_in_capture(stream)) return error;
   require_issued(*stream, "cudaStreamQuery");
   if (!stream->queue.empty()) {
     poll_unready(stream->queue.front().get());
@@ -150,6 +150,7 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t handle, cudaEvent_t event_handle, u
   Stream* stream = usable(handle);
   Event* event = event_of(event_handle);
   if (!stream || !event) return cuda_fail(cudaErrorInvalidResourceHandle);
+  if (implicit_in_capture(stream)) return cudaErrorStreamCaptureImplicit;
   bool captured = false;
   const cudaError_t capturing = capture_wait(stream, *event, captured);
   if (captured) return capturing;
@@ -162,6 +163,7 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t handle, cudaEvent_t event_handle, u
 cudaError_t cudaLaunchHostFunc(cudaStream_t handle, cudaHostFn_t function, void* data) {
   Stream* stream = usable(handle);
   if (!stream) return cuda_fail(cudaErrorInvalidResourceHandle);
+  if (implicit_in_capture(stream)) return cudaErrorStreamCaptureImplicit;
   check_call_target(function);
   push_callback(stream, "cudaLaunchHostFunc", data,
                 [=] { into_program(WARPLOOM_FRAME, function, data); });
@@ -172,6 +174,7 @@ cudaError_t cudaStreamAddCallback(cudaStream_t handle, cudaStreamCallback_t call
                                   unsigned) {
   Stream* stream = usable(handle);
   if (!stream) return cuda_fail(cudaErrorInvalidResourceHandle);
+  if (implicit_in_capture(stream)) return cudaErrorStreamCaptureImplicit;
   check_call_target(callback);
   push_callback(stream, "cudaStreamAddCallback", data,
                 [=] { into_program(WARPLOOM_FRAME, callback, handle, cudaSuccess, data); });
@@ -216,6 +219,7 @@ cudaError_t cudaEventRecord(cudaEvent_t handle, cudaStream_t stream_handle) {
   if (!event || !stream) return cuda_fail(cudaErrorInvalidResourceHandle);
   // "Stream and Event Behavior" in the CUDA C++ Programming Guide. A wait may cross devices.
   if (event->device != stream->device) return cuda_fail(cudaErrorInvalidResourceHandle);
+  if (implicit_in_capture(stream)) return cudaErrorStreamCaptureImplicit;
   if (capture_record(*event, stream)) return cudaSuccess;
   const auto record = std::make_shared<EventRecord>();
   record->stream = stream;
@@ -233,6 +237,7 @@ cudaError_t cudaEventSynchronize(cudaEvent_t handle) {
   Event* event = event_of(handle);
   if (!event) return cuda_fail(cudaErrorInvalidResourceHandle);
   if (event->capture_id) return cuda_fail(cudaErrorCapturedEvent);
+  if (unsafe_during_capture()) return cudaErrorStreamCaptureUnsupported;
   const std::shared_ptr<EventRecord> record = event->state->last;
   if (!record) return cudaSuccess;
   record->waiters.wait_until(
@@ -248,6 +253,7 @@ cudaError_t cudaEventQuery(cudaEvent_t handle) {
   Event* event = event_of(handle);
   if (!event) return cuda_fail(cudaErrorInvalidResourceHandle);
   if (event->capture_id) return cuda_fail(cudaErrorCapturedEvent);
+  if (unsafe_during_capture()) return cudaErrorStreamCaptureUnsupported;
   const std::shared_ptr<EventRecord> record = event->state->last;
   if (!record) return cudaSuccess;
   if (!record->reached) {

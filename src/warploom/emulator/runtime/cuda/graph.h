@@ -82,8 +82,10 @@ GraphNode* capture_node(Stream* stream, NodeWork work);
 GraphNode* capture_node(const std::vector<Stream*>& streams, NodeWork work);
 // A stream is being captured into this graph.
 bool is_in_capture(const Graph& graph);
-// Calls that must not be made on a stream in capture make the capture invalid, and fail.
-bool forbidden_in_capture(Stream* stream);
+// Calls that wait for `stream` or ask for its state, or wait for a device: they make captures
+// invalid that forbid them, and fail.
+cudaError_t forbidden_in_capture(Stream* stream);
+bool forbidden_in_capture(int device);
 // Calls such as cudaMalloc that a capture of this host thread forbids.
 bool unsafe_during_capture();
 // A call on the default stream while a stream that it would wait for is captured.
