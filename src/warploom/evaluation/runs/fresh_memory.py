@@ -8,6 +8,7 @@ along, or a value that is thrown away.
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from random import Random
 from typing import TYPE_CHECKING
 
 from warploom.core.records import Finding, Severity, Verdict
@@ -25,6 +26,24 @@ A large number in every floating-point type, which a maximum shows as well; what
 holds on a GPU, so that a program which relies on it works; a flag that is set; and a large negative
 number, which a minimum shows.
 """
+
+_EXPONENTS = 61, 193  # of float32, biased by 127: 2^-66 to 2^66
+
+
+def drawn_words(seed: int) -> tuple[int, ...]:
+    """Return further words, drawn by a run's seed, which an evaluation keeps secret.
+
+    A negative and a positive number of any size, a small integer, and any bits but a NaN's: what
+    goes by a range of values gets one within it at times, as on a GPU.
+    """
+    draw = Random(seed)  # noqa: S311 (the seed itself is secret)
+
+    def number(sign: int) -> int:
+        return sign << 31 | draw.randint(*_EXPONENTS) << 23 | draw.getrandbits(23)
+
+    words = (number(1), number(0), draw.randint(2, 1 << 16), draw.getrandbits(32))
+    return tuple(word & 0xBFFFFFFF if word >> 23 & 0xFF == 0xFF else word for word in words)
+
 
 _RACES = frozenset(
     (
@@ -102,7 +121,7 @@ def _blamed(steady: "_Steady", outcome: EmulatorRun, places: set[Place]) -> set[
     sites: dict[Place, list[int]] = {}
     for read in outcome.fresh_reads:
         sites.setdefault(_place(read.finding), []).append(read.site)
-    for word in OTHER_WORDS:
+    for word in (*OTHER_WORDS, *drawn_words(options.run.seed)):
         if not steady.differs(steady.run(replace(options, fresh=word)), word):
             continue
         if len(places) == 1 or len(places) > _MOST_PLACES:

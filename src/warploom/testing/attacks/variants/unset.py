@@ -27,6 +27,7 @@ _FORMS = {
     "one_way": ("", "float x; if (threadIdx.x < 1024) return x; return 0.0f;"),
     "comment": ("", "float /* static */ x; return x;"),
     "operand": ("", "int x; int odd = 1 & x; return 4.0f * odd;"),
+    "range": ("", "float x; return x < -1e-20f && x > -1e20f ? 4.0f : 0.0f;"),
     "parentheses": ("", "float (x); return x;"),
     "itself": ("", "float x = x; return x;"),
     "itself_in_braces": ("", "float x{x}; return x;"),
