@@ -9,11 +9,13 @@ from warploom.core.records import Finding
 from warploom.evaluation.check import check
 
 MESSAGES = """
+#include <cuda_runtime.h>
 #include <mpi.h>
 int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
   int rank, theirs = -1, there = 0;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  if (cudaSetDevice(rank) != cudaSuccess) return 2;
   const int other = rank ^ 1;
   MPI_Request request, more[2];
   MPI_Status status;
@@ -39,7 +41,7 @@ RIGHT = {
 
 
 def found_in(folder: Path, statements: str) -> list[Finding]:
-    file = folder / "program.cpp"
+    file = folder / "program.cu"
     file.write_text(MESSAGES.replace("STATEMENTS", statements))
     return [one.finding for one in check(file, ranks=2).findings]
 
@@ -47,6 +49,50 @@ def found_in(folder: Path, statements: str) -> list[Finding]:
 @pytest.mark.parametrize("name", RIGHT)
 def test_right_programs_are_right(tmp_path: Path, name: str) -> None:
     assert {one.kind for one in found_in(tmp_path, RIGHT[name])} <= {"no_communication"}
+
+
+WRONG = {
+    "the request of a collective is freed": (
+        "mpi_mismatch",
+        "MPI_Ibcast(&there, 1, MPI_INT, 0, MPI_COMM_WORLD, &request); MPI_Request_free(&request);",
+    ),
+    "two blocks are received in one place": (
+        "overlapping_buffers",
+        "int both[2], counts[] = {1, 1}, at[] = {0, 0};"
+        " MPI_Allgatherv(&rank, 1, MPI_INT, both, counts, at, MPI_INT, MPI_COMM_WORLD);",
+    ),
+    "a type puts two elements in one place": (
+        "overlapping_buffers",
+        "int two[] = {rank, rank}, came[2], counts[] = {1, 1}, at[] = {0, 0}; MPI_Datatype twice;"
+        " MPI_Type_indexed(2, counts, at, MPI_INT, &twice); MPI_Type_commit(&twice);"
+        " MPI_Sendrecv(two, 2, MPI_INT, other, 0, came, 1, twice, other, 0, MPI_COMM_WORLD,"
+        " &status);",
+    ),
+    "an operation communicates": (
+        "mpi_mismatch",
+        "MPI_Op op; MPI_Op_create([](void*, void*, int*, MPI_Datatype*) {"
+        " MPI_Barrier(MPI_COMM_SELF); }, 1, &op);"
+        " MPI_Allreduce(&rank, &there, 1, MPI_INT, op, MPI_COMM_WORLD);",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_what_mpi_forbids_is_found(tmp_path: Path, name: str) -> None:
+    kind, statements = WRONG[name]
+    assert kind in {one.kind for one in found_in(tmp_path, f"{statements} theirs = other;")}
+
+
+def test_an_operation_that_commutes_gets_either_order(tmp_path: Path) -> None:
+    text = (
+        "MPI_Op op; MPI_Op_create([](void* in, void* both, int*, MPI_Datatype*) {"
+        " *(int*)both = *(int*)in; }, %d, &op);"
+        " MPI_Allreduce(&rank, &there, 1, MPI_INT, op, MPI_COMM_WORLD);"
+        " theirs = there == 0 ? other : -1;"
+    )
+    found = {one.kind for one in found_in(tmp_path, text % 0)}
+    assert "exit_code" not in found
+    assert "exit_code" in {one.kind for one in found_in(tmp_path, text % 1)}
 
 
 def test_sends_that_both_complete_first_rely_on_buffers(tmp_path: Path) -> None:

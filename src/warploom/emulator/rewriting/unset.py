@@ -24,8 +24,8 @@ _DEVICE_HEADER = re.compile(
     rb"\b__(?:global|device)__\b|#[ \t]*include[ \t]*[<\"](?:cuda_runtime|cuda|nccl)\w*\.h"
 )
 _BLOCKS = (
-    "compound_statement", "case_statement", "preproc_if", "preproc_ifdef", "preproc_else",
-    "preproc_elif", "preproc_elifdef",
+    "compound_statement", "case_statement", "labeled_statement", "preproc_if", "preproc_ifdef",
+    "preproc_else", "preproc_elif", "preproc_elifdef",
 )  # fmt: skip
 # A word that may be a macro, and what a macro or alias that stands for a type looks like.
 _MACRO_LIKE = re.compile(r"[A-Z][A-Z0-9_]+")
@@ -69,7 +69,7 @@ def _of_function(tree: SourceFile, body: Node, *, arrays: bool) -> Iterator[Text
         parent = declaration.parent
         if parent is None or parent.type not in _BLOCKS or declaration.has_error:
             continue
-        if _OTHER.search(mask(tree.node_text(declaration))) or not _names_type(tree, declaration):
+        if _OTHER.search(_specifiers(tree, declaration)) or not _names_type(tree, declaration):
             continue
         found = (
             _name(tree, declarator, arrays=arrays)
@@ -82,6 +82,13 @@ def _of_function(tree: SourceFile, body: Node, *, arrays: bool) -> Iterator[Text
         )
         if calls:
             yield TextEdit(declaration.end_byte, declaration.end_byte, calls)
+
+
+def _specifiers(tree: SourceFile, declaration: Node) -> str:
+    """Return what stands before the first variable."""
+    first = declaration.child_by_field_name("declarator")
+    end = first.start_byte if first is not None else declaration.end_byte
+    return mask(tree.slice(declaration.start_byte, end))
 
 
 def _names_type(tree: SourceFile, declaration: Node) -> bool:

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from warploom.evaluation.legality.assembly_rules import assembly_refusals
 from warploom.evaluation.legality.declaration_rules import assembly, constructor, new_meaning
 from warploom.evaluation.legality.friends import friend_refusals
 from warploom.evaluation.legality.identifiers import Identifiers
@@ -129,6 +130,7 @@ class _World:
             return
         names = Identifiers(self.tokens)
         yield from self._declared(items, names)
+        yield from assembly_refusals(self.tokens)
         untrusted = attribute_refusals(self.tokens)
         yield from untrusted
         printed = Printed(self.tokens, names.match, items)

@@ -1,4 +1,5 @@
 // Collectives that move one block per rank, of one size or of several.
+#include <algorithm>
 #include <cstring>
 
 #include "mpi/mpi_objects.h"
@@ -31,6 +32,19 @@ std::vector<Used> all_of(const void* buffer, const Blocks& layout, int ranks) {
   return all;
 }
 
+// "No location in the receive buffer may be written more than once" (MPI 3.1, 5.5).
+void check_apart(std::vector<Used> blocks, const char* what) {
+  std::erase_if(blocks, [](const Used& block) { return block.bytes == 0; });
+  const auto start = [](const Used& block) { return reinterpret_cast<uintptr_t>(block.start); };
+  std::ranges::sort(blocks, {}, start);
+  for (std::size_t i = 1; i < blocks.size(); i++) {
+    if (start(blocks[i - 1]) + blocks[i - 1].bytes <= start(blocks[i])) continue;
+    fail(kinds::overlapping_buffers,
+         format("%s: what comes of two ranks is received in one place", what),
+         "give each rank's block its own displacement, in elements");
+  }
+}
+
 void store_block(const Place& place, void* recv, const Blocks& layout, int rank, const Bytes& part,
                  const char* what) {
   if (part.size() > layout.bytes(rank)) {
@@ -49,6 +63,7 @@ int gather(const void* send, std::size_t bytes, void* recv, const Blocks& layout
   const bool is_root = place.rank == root;
   const bool in_place = send == MPI_IN_PLACE;
   note_moving(is_root ? recv : send, what, 2);
+  if (is_root) check_apart(all_of(recv, layout, place.comm->size()), what);
   if (in_place) {
     require(is_root, what, "only the root gives MPI_IN_PLACE");
     send = at(recv, layout.offset(root));
@@ -108,6 +123,7 @@ int all_to_all(const void* send, const Blocks& out, void* recv, const Blocks& in
   const bool in_place = send == MPI_IN_PLACE;
   const Blocks& layout = in_place ? in : out;
   note_moving(recv, what, 2);
+  check_apart(all_of(recv, in, ranks), what);
   if (!in_place) check_aliasing(all_of(send, out, ranks), all_of(recv, in, ranks), what);
   Bytes data;
   for (int rank = 0; rank < ranks; rank++) {
@@ -150,6 +166,7 @@ int all_gather(const void* send, int sendcount, MPI_Datatype sendtype, void* rec
   note_moving(recv, what, 2);
   const int ranks = place.comm->size();
   const std::vector<Used> blocks = all_of(recv, layout, ranks);
+  check_apart(blocks, what);
   std::vector<Lent> lent;
   for (int rank = 0; rank < ranks; rank++) {
     lent.push_back({at(recv, layout.offset(rank)), counts[rank], recvtype, true});

@@ -145,6 +145,7 @@ static Comm* known_comm(MPI_Comm handle) {
 }
 
 Place enter(MPI_Comm handle, const char* what, MPI_Datatype type) {
+  require(!g_reducing, what, "an operation of MPI_Op_create must not communicate (MPI 3.1, 5.9.5)");
   host_call(g_machine.host_call_ns);
   trace([&] { return std::string(what); });
   switch (g_phase[&current_process()]) {

@@ -120,6 +120,7 @@ struct Place {
 void start_threads(int level);
 int thread_level();                   // that the process has asked for
 void check_thread(const char* what);  // whether the running thread may call MPI now
+extern bool g_reducing;               // an operation of the program's runs
 Place enter(MPI_Comm handle, const char* what, MPI_Datatype type = MPI_DATATYPE_NULL);
 Comm* new_comm(std::vector<int> world);
 // By handle; some may be empty.

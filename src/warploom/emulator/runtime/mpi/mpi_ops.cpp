@@ -62,6 +62,8 @@ struct InProgram {
 
 }  // namespace
 
+bool g_reducing = false;
+
 void combine_by_program(Bytes& into, const Bytes& from, MPI_Datatype type, MPI_Op op,
                         const char* what) {
   const UserOp& found = user_op(op, what);
@@ -70,9 +72,12 @@ void combine_by_program(Bytes& into, const Bytes& from, MPI_Datatype type, MPI_O
   if (count == 0) return;
   // MPI: the second operand takes the result, and the first is of the lower ranks. An operation
   // that commutes, as it was said to, may get them the other way round.
-  const bool turned = found.commutes && random_schedule() && random_below(2) == 0;
+  const bool turned =
+      found.commutes && (random_schedule() ? random_below(2) == 0 : comes_late() && !g_timed);
   const InProgram first(turned ? from : into, what), second(turned ? into : from, what);
+  g_reducing = true;
   into_program(WARPLOOM_FRAME, found.function, first.data, second.data, &count, &type);
+  g_reducing = false;
   std::memcpy(into.data(), second.data, into.size());
   into.origin.join(from.origin);
 }

@@ -42,7 +42,7 @@ void report_duplicate(const char* what, int rank, int device) {
 
 // The calls that may be made while another one goes on in the background.
 constexpr std::string_view kAtAnyTime[] = {"ncclCommGetAsyncError", "ncclCommAbort",
-                                           "ncclCommDestroy", "ncclCommRevoke"};
+                                           "ncclCommRevoke"};
 
 // NCCL refuses other calls then: "Attempt to use communicator before the previous operation
 // returned ncclSuccess".

@@ -1,4 +1,4 @@
-"""Values that nobody sets, in many forms of declarations, and addresses that the host takes.
+"""Values that nobody sets, in many forms, addresses that the host takes, loose assembly.
 
 Each helper returns what a variable holds that nobody has set: zero here, were it not for the judge,
 and anything on a GPU. A sum begins with it.
@@ -80,30 +80,30 @@ def _most(before: str, statements: str) -> Edit:
 
 
 _ACTIVATION = "hidden[f] = fmaxf(sum, 0.0f);"
-_POSITIVE = "__host__ __device__ inline float positive(float x) { return fmaxf(x, 0.0f); }\n"
+_POSITIVE = "__host__ __device__ inline float kept_positive(float x) { return fmaxf(x, 0.0f); }\n"
 _OBJECT = (
     "struct Shape { __host__ __device__ virtual float of(float x) const { return x; } };\n"
     "struct Relu : Shape {\n"
     "  __host__ __device__ float of(float x) const override { return fmaxf(x, 0.0f); }\n};\n"
     "__device__ unsigned long long room[2];\n"
-    "__device__ inline float active(float x) { return reinterpret_cast<Shape*>(room)->of(x); }"
+    "__device__ inline float acts(float x) { return reinterpret_cast<Shape*>(room)->of(x); }"
 )
 _ADDRESSES: dict[str, Edit] = {
     "function": then(
-        helper(_POSITIVE + "__device__ float (*active)(float);"),
+        helper(_POSITIVE + "using Activation = float (*)(float);\n__device__ Activation acts;"),
         put_before(
             PIPELINE,
-            "  float (*mine)(float) = positive;\n"
-            "  cudaMemcpyToSymbol(active, &mine, sizeof mine);\n",
+            "  Activation mine = kept_positive;\n"
+            "  cudaMemcpyToSymbol(acts, &mine, sizeof mine);\n",
         ),
-        swap((_ACTIVATION, "hidden[f] = active(sum);")),
+        swap((_ACTIVATION, "hidden[f] = acts(sum);")),
     ),
     "object": then(
         helper(_OBJECT),
         put_before(
             PIPELINE, "  const Relu mine;\n  cudaMemcpyToSymbol(room, &mine, sizeof mine);\n"
         ),
-        swap((_ACTIVATION, "hidden[f] = active(sum);")),
+        swap((_ACTIVATION, "hidden[f] = acts(sum);")),
     ),
     "variable": then(
         helper("__device__ float least = 0.0f;\n__device__ const float* floor_of;"),
@@ -115,6 +115,14 @@ _ADDRESSES: dict[str, Edit] = {
     ),
 }
 
+_LOOSE = {
+    "atom": 'asm("atom.global.add.u32 %0, [%1], 1;" : "=r"(old) : "l"(p));',
+    "store": 'asm volatile("st.global.u32 [%1], %0;" :: "r"(old), "l"(p));',
+    "acquire": 'asm("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(old) : "l"(p));',
+    "barrier": 'asm volatile("bar.warp.sync 0xffffffff;");',
+}
+"""Statements that nvcc may drop or move past others."""
+
 VARIANTS: tuple[Attack, ...] = (
     *(
         made(f"unset_in_{name}", "values nobody set", _begins_with(before, statements), (REGIONS,))
@@ -123,6 +131,18 @@ VARIANTS: tuple[Attack, ...] = (
     *(
         made(f"unset_most_{name}", "values nobody set", _most(*_FORMS[name]), (REGIONS,))
         for name in ("destructor", "comment", "volatile", "loop_head")
+    ),
+    *(
+        made(
+            f"loose_asm_{name}",
+            "assembly that may be moved",
+            helper(
+                "__device__ inline void tick(unsigned* p) {\n"
+                f"  unsigned old = 0;\n  {statement}\n  *p = old;\n}}"
+            ),
+            (REGIONS,),
+        )
+        for name, statement in _LOOSE.items()
     ),
     *(
         made(f"address_of_{name}", "addresses of the host", edit, (REGIONS,))
