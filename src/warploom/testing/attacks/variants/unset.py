@@ -93,8 +93,7 @@ _ADDRESSES: dict[str, Edit] = {
         helper(_POSITIVE + "using Activation = float (*)(float);\n__device__ Activation acts;"),
         put_before(
             PIPELINE,
-            "  Activation mine = kept_positive;\n"
-            "  cudaMemcpyToSymbol(acts, &mine, sizeof mine);\n",
+            "  Activation mine = kept_positive;\n  cudaMemcpyToSymbol(acts, &mine, sizeof mine);\n",
         ),
         swap((_ACTIVATION, "hidden[f] = acts(sum);")),
     ),
