@@ -40,6 +40,7 @@ int main() {
 _PADDED = "struct Pair { char tag; int n; };\nstruct Row { Pair pairs[4]; };\n"
 UNSET = {
     "head of a loop": ("", "for (float x, once = 0; once < 1; once += 1) return x; return 0;"),
+    "head of a condition": ("", "if (float x; threadIdx.x < 40) return x + 1; return 0;"),
     "parentheses": ("", "float (x); return x;"),
     "itself": ("", "float x = x; return x;"),
     "volatile": ("", "volatile float x; return x;"),
@@ -58,6 +59,7 @@ SET = {
     "later": ("", "float x; x = 0; return x;"),
     "in a branch": ("", "float x; if (threadIdx.x < 40) x = 0; else x = 1; return x;"),
     "by a function": ("__device__ void zero(float& x) { x = 0; }", "float x; zero(x); return x;"),
+    "in a loop": ("", "for (float x, n = 0; n < 1; n++) { x = n; return x; } return 0;"),
     "part of an array": ("", "float x[8]; x[3] = 0; return x[3];"),
     "an unnamed object": (
         _PADDED + "__device__ inline int last(const Row& row) { return row.pairs[3].n; }",
@@ -90,10 +92,13 @@ def test_what_is_set_is_what_it_was_set_to(tmp_path: Path, name: str) -> None:
 
 
 def test_the_compiler_names_what_is_not_set_and_what_is_gone(tmp_path: Path) -> None:
-    before = "__device__ float* parts(float x) { float part[2] = {x, x}; return part; }"
-    found = found_in(tmp_path, before, "for (float x, n = 0; n < 1; n++) return x + *parts(n);")
+    before = (
+        "struct Acc { float v; __device__ ~Acc() {} };\n"
+        "__device__ float* parts(float x) { float part[2] = {x, x}; return part; }"
+    )
+    found = found_in(tmp_path, before, "Acc x; return x.v + *parts(1);")
     told = {(one.kind, one.message) for one in found if one.severity is Severity.WARNING}
-    assert ("uninitialized_read", "'x' is used before it is set") in told
+    assert ("uninitialized_read", "'v' is used before it is set") in told
     gone = "a function returns the address of 'part', which is gone when it has returned"
     assert ("use_after_free", gone) in told
 

@@ -27,6 +27,7 @@ _BLOCKS = (
     "compound_statement", "case_statement", "labeled_statement", "preproc_if", "preproc_ifdef",
     "preproc_else", "preproc_elif", "preproc_elifdef",
 )  # fmt: skip
+_HEADS = ("for_statement", "init_statement")  # nothing can be put behind the declaration
 # A word that may be a macro, and what a macro or alias that stands for a type looks like.
 _MACRO_LIKE = re.compile(r"[A-Z][A-Z0-9_]+")
 _ALIAS = (
@@ -67,9 +68,12 @@ def _of_function(tree: SourceFile, body: Node, *, arrays: bool) -> Iterator[Text
     text = mask(tree.node_text(body))
     for declaration in tree.nodes("declaration", within=body):
         parent = declaration.parent
-        if parent is None or parent.type not in _BLOCKS or declaration.has_error:
+        if parent is None or parent.type not in (*_BLOCKS, *_HEADS) or declaration.has_error:
             continue
         if _OTHER.search(_specifiers(tree, declaration)) or not _names_type(tree, declaration):
+            continue
+        if parent.type in _HEADS:
+            yield from _in_head(tree, declaration, text)
             continue
         found = (
             _name(tree, declarator, arrays=arrays)
@@ -82,6 +86,18 @@ def _of_function(tree: SourceFile, body: Node, *, arrays: bool) -> Iterator[Text
         )
         if calls:
             yield TextEdit(declaration.end_byte, declaration.end_byte, calls)
+
+
+def _in_head(tree: SourceFile, declaration: Node, text: str) -> Iterator[TextEdit]:
+    """Yield a first value for each number that the head of a loop or condition leaves without."""
+    kind = declaration.child_by_field_name("type")
+    if kind is None or kind.type not in ("primitive_type", "sized_type_specifier"):
+        return
+    for node in declaration.children_by_field_name("declarator"):
+        name = tree.node_text(node)
+        if node.type == "identifier" and not _is_set_elsewhere(name, text):
+            value = f' = {_UNSET}_start<decltype({name})>("{name}")'
+            yield TextEdit(node.end_byte, node.end_byte, value)
 
 
 def _specifiers(tree: SourceFile, declaration: Node) -> str:

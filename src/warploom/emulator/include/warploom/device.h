@@ -232,6 +232,10 @@ WARPLOOM_INLINED inline _WT unset_value(const char* name) {
   }
 }
 template <class _WT>
+WARPLOOM_INLINED constexpr _WT unset_start(const char* name) {
+  return __builtin_is_constant_evaluated() ? _WT() : ::warploom::unset_value<_WT>(name);
+}
+template <class _WT>
 WARPLOOM_INLINED constexpr void unset(_WT& variable, const char* name) {
   constexpr std::size_t most = 1024;
   if constexpr (std::is_array_v<_WT>) {
