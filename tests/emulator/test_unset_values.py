@@ -60,6 +60,10 @@ SET = {
     "in a branch": ("", "float x; if (threadIdx.x < 40) x = 0; else x = 1; return x;"),
     "by a function": ("__device__ void zero(float& x) { x = 0; }", "float x; zero(x); return x;"),
     "in a loop": ("", "for (float x, n = 0; n < 1; n++) { x = n; return x; } return 0;"),
+    "by a cast address": (
+        "__device__ void zero(void** p) { *p = nullptr; }",
+        "float* x; zero((void**)&x); return x ? 1 : 0;",
+    ),
     "part of an array": ("", "float x[8]; x[3] = 0; return x[3];"),
     "an unnamed object": (
         _PADDED + "__device__ inline int last(const Row& row) { return row.pairs[3].n; }",

@@ -123,8 +123,9 @@ def _is_set_elsewhere(name: str, text: str) -> bool:
         return True
     for found in re.finditer(rf"(?<!&)&\s*{word}\b", text):
         before = text[: found.start()].rstrip()
-        operand = before[-1:].isalnum() or before[-1:] in ("_", ")", "]")
-        if not operand or re.search(r"\b(?:return|case)\Z", before):  # else `&` has two operands
+        # Behind `)`, which may end a cast, it is the address; else `&` may have two operands.
+        operand = before[-1:].isalnum() or before[-1:] in ("_", "]")
+        if not operand or re.search(r"\b(?:return|case|sizeof|throw|else)\Z", before):
             return True
     return False
 
