@@ -109,6 +109,36 @@ def test_who_looks_for_a_while_may_miss_the_message(tmp_path: Path) -> None:
     assert {"mpi_mismatch", "exit_code"} <= found
 
 
+TIMES = """
+#include <cuda_runtime.h>
+__global__ void set(float* to, float value) { *to = value; }
+int main() {
+  float *memory, result, ms;
+  cudaEvent_t from, to;
+  cudaMalloc(&memory, sizeof(float));
+  cudaEventCreate(&from);
+  cudaEventCreate(&to);
+  cudaEventRecord(from);
+  set<<<1, 1>>>(memory, 1.0f);
+  cudaEventRecord(to);
+  cudaEventSynchronize(to);
+  if (cudaEventElapsedTime(&ms, from, to) != cudaSuccess || !(ms >= 0)) return 2;
+  if (LONG) set<<<1, 1>>>(memory, 2.0f);
+  cudaMemcpy(&result, memory, sizeof result, cudaMemcpyDeviceToHost);
+  cudaFree(memory);
+  return result != 1.0f;
+}
+"""
+
+
+@pytest.mark.parametrize("long", ["false", "ms > 0.05f"])
+def test_a_run_may_be_that_of_a_slow_machine(tmp_path: Path, long: str) -> None:
+    file = tmp_path / "program.cu"
+    file.write_text(TIMES.replace("LONG", long))
+    found = {one.finding.kind for one in check(file, ranks=1, seeds=8).findings}
+    assert ("exit_code" in found) == (long != "false")
+
+
 FLAG = """
 #include <cuda_runtime.h>
 __global__ void read(const int* data, int* flag, int* out) {

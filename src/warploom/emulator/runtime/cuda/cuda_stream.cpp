@@ -278,7 +278,7 @@ cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t start, cudaEve
   note_time_from(from->number);
   note_time_from(to->number);
   const double nanoseconds = to->time - from->time;
-  *milliseconds = static_cast<float>(shown_span(nanoseconds) * 1e-6);
+  *milliseconds = static_cast<float>(shown_interval(nanoseconds) * 1e-6);
   add_interval(from->time, to->time);
   return cudaSuccess;
 }

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cmath>
 #include <ctime>
 
 #include "../../include/warploom/device.h"
@@ -46,6 +47,13 @@ void pass_step() {
 double shown_span(double nanoseconds) {
   static const double pace = g_config.seed == 0 ? 1 : 0.9 + 0.2 * drawn(1);
   return nanoseconds * pace;
+}
+
+double shown_interval(double nanoseconds) {
+  constexpr double kLeast = 4, kMost = 24;  // powers of two
+  static const bool slow = !g_timed && g_config.seed != 0 && random_schedule();
+  static const double factor = slow ? std::exp2(kLeast + (kMost - kLeast) * drawn(3)) : 1;
+  return shown_span(nanoseconds) * factor;
 }
 
 double shown_ns(double nanoseconds) {

@@ -11,6 +11,9 @@ double virtual_ns();
 // own, so that nothing can tell runs apart by them. With seed 0 they show the time as it is.
 double shown_ns(double nanoseconds);
 double shown_span(double nanoseconds);  // of a difference between two times
+// What events tell of the time between them: in random schedules it may be that of a machine that
+// is slower by far, for who goes by it.
+double shown_interval(double nanoseconds);
 // A host clock that is read: a loop that only does that is there to pass time.
 double host_clock_ns();
 // Until a moment of the program's clocks; below 0: it has passed.
