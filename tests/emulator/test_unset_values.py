@@ -11,6 +11,7 @@ from host_program import check_program
 from warploom.core.records import Finding, Severity
 from warploom.emulator.building.compiler_warnings import sure_warnings, uses_unset
 from warploom.emulator.building.unset_values import may_lose_members
+from warploom.testing.attacks.variants.unset import FORMS
 
 PROGRAM = """
 #include <cuda_runtime.h>
@@ -39,20 +40,7 @@ int main() {
 """
 _PADDED = "struct Pair { char tag; int n; };\nstruct Row { Pair pairs[4]; };\n"
 UNSET = {
-    "head of a loop": ("", "for (float x, once = 0; once < 1; once += 1) return x; return 0;"),
-    "head of a condition": ("", "if (float x; threadIdx.x < 40) return x + 1; return 0;"),
-    "parentheses": ("", "float (x); return x;"),
-    "itself": ("", "float x = x; return x;"),
-    "volatile": ("", "volatile float x; return x;"),
-    "union": ("", "union { float x; unsigned bits; }; return x;"),
-    "upper case": ("struct ACC { float v; };", "ACC x; return x.v;"),
-    "destructor": ("struct Acc { float v; __device__ ~Acc() {} };", "Acc x; return x.v;"),
-    "a member": ("struct N { int n = 0; }; struct Acc { float v; N n; };", "Acc x; return x.v;"),
-    "a lambda": ("constexpr auto f = [](float y) { float x; return x + y; };", "return f(0);"),
-    "both sides": (
-        "__host__ __device__ inline float f() { float x[2]; return x[0] + x[1]; }",
-        "return f();",
-    ),
+    **FORMS,
     "beside an array of structs": (_PADDED, "for (float x, n = 0; n < 1; n++) return x; return 0;"),
 }
 SET = {

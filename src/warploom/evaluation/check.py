@@ -180,10 +180,7 @@ def _unseen(program: EmulatorBuild, file: Path) -> list[Finding]:
 
 def _warned(program: EmulatorBuild) -> list[Finding]:
     """Say what the compiler is sure of: it follows values, whether they matter or not."""
-    return [
-        Finding(one.kind, Severity.WARNING, one.message, one.hint, one.file, one.line)
-        for one in program.warned
-    ]
+    return [one.finding(Severity.WARNING) for one in program.warned]
 
 
 def _unsupported(error: UnsupportedError) -> Finding:

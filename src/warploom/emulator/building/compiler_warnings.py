@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from warploom.core.records import Finding, Severity
 from warploom.toolchain.compilers import Compiler
 
 KNOWS_PATTERNS = 12
@@ -38,6 +39,13 @@ _SURE = {
 }
 
 
+_HINTS = {
+    "uninitialized_read": "give the variable a value where it is declared: what it holds is not "
+    "defined",
+    "use_after_free": "let the caller own the memory, or return a value",
+}
+
+
 class Warned(NamedTuple):
     """A defect that the compiler is sure of: a finding's kind and message, and its place."""
 
@@ -46,12 +54,10 @@ class Warned(NamedTuple):
     file: str
     line: int
 
-    @property
-    def hint(self) -> str:
-        """What to do about it."""
-        if self.kind == "uninitialized_read":
-            return "give the variable a value where it is declared: what it holds is not defined"
-        return "let the caller own the memory, or return a value"
+    def finding(self, severity: Severity) -> Finding:
+        """Return it as a finding, with what to do about it."""
+        hint = _HINTS[self.kind]
+        return Finding(self.kind, severity, self.message, hint, self.file, self.line)
 
 
 def watching(flags: tuple[str, ...], compiler: Compiler) -> tuple[str, ...]:

@@ -14,6 +14,7 @@ unit is built once more with the pattern and once with zeros (evaluation/runs/un
 import re
 
 from warploom.emulator.building.compiler_warnings import KNOWS_PATTERNS
+from warploom.source.masking import mask
 from warploom.toolchain.compilers import Compiler
 
 PATTERN = "-ftrivial-auto-var-init=pattern"
@@ -27,7 +28,6 @@ _ARRAY = re.compile(
     re.MULTILINE,
 )
 _ARRAY_CLASS = re.compile(rb"\barray\s*<\s*(?P<type>[\w:]+)")
-_COMMENT = re.compile(rb"//[^\n]*|/\*.*?\*/", re.DOTALL)
 # Numbers, handles, and the vectors of CUDA that have no padding; words that begin no declaration.
 _PLAIN = re.compile(
     rb"(?:::)?(?:std::)?(?:bool|char|short|int|long|unsigned|signed|float|double|void|auto|u?half|"
@@ -67,7 +67,7 @@ def unit_flags(text: bytes, filled: str, compiler: Compiler) -> list[str]:
 
 def may_lose_members(text: bytes) -> bool:
     """Whether text may have a class with an array of another class: see above."""
-    text = _COMMENT.sub(b" ", text)
+    text = mask(text)
     return any(
         not _PLAIN.fullmatch(found["type"])
         for pattern in (_ARRAY, _ARRAY_CLASS)

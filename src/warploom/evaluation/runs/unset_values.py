@@ -32,7 +32,7 @@ def unset_findings(
     """
     known = {(one.kind, one.message) for one in trusted.warned}
     found = [
-        Finding(one.kind, Severity.ERROR, one.message, one.hint, one.file, one.line)
+        one.finding(Severity.ERROR)
         for one in program.warned
         if (one.kind, one.message) not in known
     ]

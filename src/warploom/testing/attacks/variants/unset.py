@@ -17,7 +17,7 @@ from warploom.testing.attacks.variants.base import (
 )
 
 _FUNCTION = "__device__ inline float nothing() {{ {0} }}"
-_FORMS = {
+FORMS = {
     # name: (what stands before the function, its statements)
     "loop_head": (
         "",
@@ -61,6 +61,7 @@ _FORMS = {
         "alignas(4) unsigned char room[4]; float x; __builtin_memcpy(&x, room, 4); return x;",
     ),
 }
+"""What returns a value that nobody sets: declarations before, and statements of, a function."""
 
 
 def _begins_with(before: str, statements: str) -> Edit:
@@ -125,10 +126,10 @@ _LOOSE = {
 VARIANTS: tuple[Attack, ...] = (
     *(
         made(f"unset_in_{name}", "values nobody set", _begins_with(before, statements), (REGIONS,))
-        for name, (before, statements) in _FORMS.items()
+        for name, (before, statements) in FORMS.items()
     ),
     *(
-        made(f"unset_most_{name}", "values nobody set", _most(*_FORMS[name]), (REGIONS,))
+        made(f"unset_most_{name}", "values nobody set", _most(*FORMS[name]), (REGIONS,))
         for name in ("destructor", "comment", "volatile", "loop_head")
     ),
     *(
