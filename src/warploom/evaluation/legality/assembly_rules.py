@@ -6,14 +6,16 @@ it (Inline PTX Assembly in CUDA, "Incorrect Optimization").
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 from warploom.evaluation.legality.region_rules import Refused
 from warploom.evaluation.legality.tokens import Token
 from warploom.source.literals import value_of_literal
 
-_ASM = ("asm", "__asm__", "__asm")
-_OPENING, _CLOSING = ("(", "[", "{"), (")", "]", "}")
+ASM = ("asm", "__asm__", "__asm")
+"""The words that begin a statement of inline assembly."""
+_VOLATILE = ("volatile", "__volatile__")
 # Each instruction behind labels, guards and openings of scopes.
 _INSTRUCTION = re.compile(r"(?:^|[;{}])\s*(?:[\w$%]+:\s*)*(?:@!?%?[\w$]+\s+)?([a-z][\w.:]*)")
 _ORDERS = re.compile(
@@ -23,28 +25,47 @@ _ORDERS = re.compile(
 _READS = re.compile(r"(?:ld|ldmatrix|ldu)\.(?!const\b|param\b)(?!.*\bnc\b)")
 
 
-def loose_assembly(tokens: Sequence[Token]) -> Iterator[tuple[Token, str, str]]:
-    """Yield each statement that is not held in place: its word, an instruction, what lacks."""
+class Statement(NamedTuple):
+    """A statement of inline assembly: its word, and the literals between its brackets."""
+
+    word: Token
+    volatile: bool
+    strings: tuple[Token, ...]
+
+
+def assembly_statements(tokens: Sequence[Token], match: Mapping[int, int]) -> Iterator[Statement]:
+    """Yield the statements of `tokens`; `match` gives for each bracket the other one."""
     for at, token in enumerate(tokens):
-        if token.kind != "name" or token.text not in _ASM:
+        if token.text not in ASM:
             continue
-        start, volatile = at + 1, False
-        while start < len(tokens) and tokens[start].text != "(":
-            volatile = volatile or tokens[start].text in ("volatile", "__volatile__")
+        start = at + 1
+        while start < len(tokens) and tokens[start].text in (*_VOLATILE, "inline", "goto"):
             start += 1
-        strings = [item.text for item in _group(tokens, start) if item.kind == "string"]
-        values = [value_of_literal(text) or "" for text in strings]
+        group = tokens[start : match.get(start, start)]
+        yield Statement(
+            token,
+            any(item.text in _VOLATILE for item in tokens[at + 1 : start]),
+            tuple(item for item in group if item.kind == "string"),
+        )
+
+
+def loose_assembly(
+    tokens: Sequence[Token], match: Mapping[int, int]
+) -> Iterator[tuple[Token, str, str]]:
+    """Yield each statement that is not held in place: its word, an instruction, what lacks."""
+    for word, volatile, strings in assembly_statements(tokens, match):
+        values = [value_of_literal(item.text) or "" for item in strings]
         clobbers = "memory" in values
         for name in _INSTRUCTION.findall("".join(values).replace("\n", ";")):
             lacks = _lacks(name, volatile=volatile, clobbers=clobbers)
             if lacks:
-                yield token, name, lacks
+                yield word, name, lacks
                 break
 
 
-def assembly_refusals(tokens: Sequence[Token]) -> Iterator[Refused]:
+def assembly_refusals(tokens: Sequence[Token], match: Mapping[int, int]) -> Iterator[Refused]:
     """Refuse statements of untrusted text that nvcc may drop or move."""
-    for token, name, lacks in loose_assembly(tokens):
+    for token, name, lacks in loose_assembly(tokens, match):
         if not token.trusted:
             yield Refused(
                 "inline_assembly",
@@ -59,12 +80,3 @@ def _lacks(name: str, *, volatile: bool, clobbers: bool) -> str:
         wanted = {"volatile": volatile, 'the clobber "memory"': clobbers}
         return " and ".join(word for word, there in wanted.items() if not there)
     return "" if volatile or clobbers or not _READS.match(name) else "volatile"
-
-
-def _group(tokens: Sequence[Token], start: int) -> Sequence[Token]:
-    depth = 0
-    for at in range(start, len(tokens)):
-        depth += (tokens[at].text in _OPENING) - (tokens[at].text in _CLOSING)
-        if depth <= 0:
-            return tokens[start:at]
-    return tokens[start:]

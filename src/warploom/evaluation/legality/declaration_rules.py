@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 
+from warploom.evaluation.legality.assembly_rules import ASM
 from warploom.evaluation.legality.own_scopes import OwnScopes, root_of
 from warploom.evaluation.legality.region_rules import Frame, Refused, is_library_name
 from warploom.evaluation.legality.scopes import Declared
@@ -52,6 +53,6 @@ def assembly(item: Declared, is_ours: Callable[[Token], bool]) -> Iterator[Refus
     """Refuse inline assembly outside of device functions."""
     device = item.has("__global__", "__device__") and not item.has("__host__")
     for token in (*item.tokens, *item.body):
-        written = token.text in ("asm", "__asm__", "__asm")
+        written = token.text in ASM
         if written and is_ours(token) and not (device and item.kind == "function"):
             yield Refused("inline_assembly", "inline assembly in host code", token.line)

@@ -130,7 +130,7 @@ class _World:
             return
         names = Identifiers(self.tokens)
         yield from self._declared(items, names)
-        yield from assembly_refusals(self.tokens)
+        yield from assembly_refusals(self.tokens, names.match)
         untrusted = attribute_refusals(self.tokens)
         yield from untrusted
         printed = Printed(self.tokens, names.match, items)

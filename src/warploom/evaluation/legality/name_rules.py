@@ -16,6 +16,7 @@ from warploom.evaluation.legality.allowed_names import (
     tells,
 )
 from warploom.evaluation.legality.api_calls import CALLS
+from warploom.evaluation.legality.assembly_rules import assembly_statements
 from warploom.evaluation.legality.identifiers import Identifiers
 from warploom.evaluation.legality.printed import FILLS, Printed
 from warploom.evaluation.legality.refusals import FORBIDDEN, FORBIDDEN_CALLS, KEYWORDS, words
@@ -243,14 +244,9 @@ class NameRules:
 
     def _assembly(self) -> Iterator[Refused]:
         """Registers of clocks and of the machine tell the emulator from a GPU."""
-        for at, token in enumerate(self.tokens):
-            if token.trusted or token.text not in ("asm", "__asm__", "__asm"):
+        for word, _, strings in assembly_statements(self.tokens, self.own.match):
+            if word.trusted:
                 continue
-            start = at + 1
-            while self._text(start) in ("volatile", "__volatile__", "inline", "goto"):
-                start += 1
-            group = self.tokens[start : self.own.match.get(start, start)]
-            strings = [item for item in group if item.kind == "string"]
             values = [value_of_literal(item.text) for item in strings]
             unread = next((i for i, v in zip(strings, values, strict=True) if v is None), None)
             if unread is not None:
