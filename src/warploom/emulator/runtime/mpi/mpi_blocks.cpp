@@ -1,5 +1,4 @@
 // Collectives that move one block per rank, of one size or of several.
-#include <algorithm>
 #include <cstring>
 
 #include "mpi/mpi_objects.h"
@@ -34,15 +33,10 @@ std::vector<Used> all_of(const void* buffer, const Blocks& layout, int ranks) {
 
 // "No location in the receive buffer may be written more than once" (MPI 3.1, 5.5).
 void check_apart(std::vector<Used> blocks, const char* what) {
-  std::erase_if(blocks, [](const Used& block) { return block.bytes == 0; });
-  const auto start = [](const Used& block) { return reinterpret_cast<uintptr_t>(block.start); };
-  std::ranges::sort(blocks, {}, start);
-  for (std::size_t i = 1; i < blocks.size(); i++) {
-    if (start(blocks[i - 1]) + blocks[i - 1].bytes <= start(blocks[i])) continue;
-    fail(kinds::overlapping_buffers,
-         format("%s: what comes of two ranks is received in one place", what),
-         "give each rank's block its own displacement, in elements");
-  }
+  if (lie_apart(std::move(blocks))) return;
+  fail(kinds::overlapping_buffers,
+       format("%s: what comes of two ranks is received in one place", what),
+       "give each rank's block its own displacement, in elements");
 }
 
 void store_block(const Place& place, void* recv, const Blocks& layout, int rank, const Bytes& part,

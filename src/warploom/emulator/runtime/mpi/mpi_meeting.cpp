@@ -21,6 +21,15 @@ void check_root(const Place& place, int root, const char* what) {
   require(root >= 0 && root < place.comm->size(), what, "the root is not a rank");
 }
 
+bool lie_apart(std::vector<Used> parts) {
+  std::erase_if(parts, [](const Used& part) { return part.bytes == 0; });
+  const auto start = [](const Used& part) { return reinterpret_cast<uintptr_t>(part.start); };
+  std::ranges::sort(parts, {}, start);
+  return std::ranges::adjacent_find(parts, [&](const Used& one, const Used& next) {
+           return start(one) + one.bytes > start(next);
+         }) == parts.end();
+}
+
 void check_aliasing(const std::vector<Used>& read, const std::vector<Used>& written,
                     const char* what) {
   const auto overlap = [](const Used& a, const Used& b) {

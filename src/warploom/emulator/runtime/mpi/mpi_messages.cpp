@@ -42,14 +42,27 @@ void match(Receive& receive, const std::shared_ptr<Message>& message) {
   message->changed.notify_all();
 }
 
+// Which message a receive gets: of one sender the first, and of several senders any (MPI 3.1, 3.5).
+// In the lazy schedule a receive gets the last sender's, and a probe tells of the first.
+auto choose(const std::deque<std::shared_ptr<Message>>& arrived, const Receive& receive,
+            bool probes = false) {
+  std::vector<decltype(arrived.begin())> firsts;
+  for (auto it = arrived.begin(); it != arrived.end(); ++it) {
+    const auto same = [&](const auto& other) { return (*other)->source == (*it)->source; };
+    if (fits(receive, **it) && std::ranges::none_of(firsts, same)) firsts.push_back(it);
+  }
+  if (firsts.empty()) return arrived.end();
+  if (g_timed) return firsts.front();
+  if (random_schedule()) return firsts[random_below(firsts.size())];
+  const bool last = comes_late() && !probes;
+  return last ? firsts.back() : firsts.front();
+}
+
 // In the lazy schedule a receive of anybody's message that is posted ahead takes one when somebody
 // waits for it or looks: "if there are several, any" (see choose()).
 bool defers(const Receive& receive) {
   return receive.source == MPI_ANY_SOURCE && !receive.waited && comes_late() && !g_timed;
 }
-
-auto choose(const std::deque<std::shared_ptr<Message>>& arrived, const Receive& receive,
-            bool probes = false) -> decltype(arrived.begin());
 
 }  // namespace
 
@@ -105,22 +118,6 @@ std::shared_ptr<Message> post_send(const Place& place, Bytes data, int destinati
   }
   comm.probes.notify_all();
   return message;
-}
-
-// Which message a receive gets: of one sender the first, and of several senders any (MPI 3.1, 3.5).
-// In the lazy schedule a receive gets the last sender's, and a probe tells of the first.
-auto choose(const std::deque<std::shared_ptr<Message>>& arrived, const Receive& receive,
-            bool probes) -> decltype(arrived.begin()) {
-  std::vector<decltype(arrived.begin())> firsts;
-  for (auto it = arrived.begin(); it != arrived.end(); ++it) {
-    const auto same = [&](const auto& other) { return (*other)->source == (*it)->source; };
-    if (fits(receive, **it) && std::ranges::none_of(firsts, same)) firsts.push_back(it);
-  }
-  if (firsts.empty()) return arrived.end();
-  if (g_timed) return firsts.front();
-  if (random_schedule()) return firsts[random_below(firsts.size())];
-  const bool last = comes_late() && !probes;
-  return last ? firsts.back() : firsts.front();
 }
 
 std::shared_ptr<Receive> post_receive(const Place& place, std::size_t capacity, int source,

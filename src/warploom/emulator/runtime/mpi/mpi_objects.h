@@ -244,6 +244,8 @@ struct Used {
   const void* start;
   std::size_t bytes;
 };
+// Is no byte in two of them?
+bool lie_apart(std::vector<Used> parts);
 void check_aliasing(const std::vector<Used>& read, const std::vector<Used>& written,
                     const char* what);
 inline const Bytes& from(const Meeting& meeting, int rank) {

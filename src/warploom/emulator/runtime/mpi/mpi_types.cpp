@@ -180,25 +180,21 @@ std::vector<Piece> pieces_of(int count, MPI_Datatype type, const char* what) {
 }
 
 // "A derived datatype that specifies overlapping entries" is for sends (MPI 3.1, 4.1.11).
-static void check_apart(const Layout& layout, const char* what) {
-  std::vector<std::pair<std::ptrdiff_t, std::ptrdiff_t>> parts;
+static void check_apart(const Layout& layout, const void* p, const char* what) {
+  std::vector<Used> parts;
   for (const Part& part : layout.parts) {
-    const auto start = static_cast<std::ptrdiff_t>(part.offset);
-    parts.emplace_back(start, start + static_cast<std::ptrdiff_t>(part.bytes));
+    parts.push_back({at(p, static_cast<std::size_t>(part.offset)), part.bytes});
   }
-  std::ranges::sort(parts);
-  for (std::size_t i = 1; i < parts.size(); i++) {
-    if (parts[i - 1].second <= parts[i].first) continue;
-    fail(kinds::overlapping_buffers,
-         format("%s: two entries of the type that is received are one place", what),
-         "receive with a type whose entries lie apart");
-  }
+  if (lie_apart(std::move(parts))) return;
+  fail(kinds::overlapping_buffers,
+       format("%s: two entries of the type that is received are one place", what),
+       "receive with a type whose entries lie apart");
 }
 
 void scatter_elements(const Place& place, void* p, const Bytes& data, const char* what) {
   const Layout layout = layout_of(place.type);
   if (layout.dense()) return write_buffer(place, p, data.data(), data.size(), data.origin, what);
-  check_apart(layout, what);
+  check_apart(layout, p, what);
   std::size_t done = 0;
   for (int i = 0; done < data.size(); i++) {
     note_pieces(p, layout.parts.size());
