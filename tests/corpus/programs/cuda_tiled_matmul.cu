@@ -4,6 +4,7 @@
 // DEFECT NO_SYNC_LOAD shared_memory_race: multiplies before the tile is loaded
 // DEFECT NO_SYNC_NEXT shared_memory_race: loads the next tile while others still multiply
 // DEFECT SYNC_INSIDE_IF divergent_barrier: threads outside of the matrix skip the barrier
+// DEFECT TWO_ON_A_LINE divergent_barrier: rows meet at one of two barriers, both on one line
 // DEFECT NO_BOUNDS out_of_bounds: the matrix is no multiple of the tile
 // DEFECT SMALL_TILE out_of_bounds: the dynamic shared memory holds one tile, not two
 #include <cuda_runtime.h>
@@ -61,6 +62,9 @@ __global__ void multiply(const double* a, const double* b, double* c, int m, int
 #ifdef DEFECT_SYNC_INSIDE_IF
     // EXPECT SYNC_INSIDE_IF
     if (row < m && col < n) __syncthreads();
+#elif defined(DEFECT_TWO_ON_A_LINE)
+    // EXPECT TWO_ON_A_LINE
+    if (threadIdx.y & 1) __syncthreads(); else __syncthreads();
 #elif !defined(DEFECT_NO_SYNC_LOAD)
     __syncthreads();
 #endif

@@ -5,6 +5,7 @@
 // DEFECT CHILD comm_in_progress: a half is used before anybody asked whether it is there
 // DEFECT WINDOW comm_in_progress: a kernel is launched while its window may not be registered yet
 // DEFECT SECOND comm_in_progress: the window is registered while the halves are being made
+// DEFECT FINALIZE collective_mismatch: only one rank finalizes, and destroys, its communicator
 #include <cuda_runtime.h>
 #include <mpi.h>
 #include <nccl.h>
@@ -107,9 +108,15 @@ int main(int argc, char** argv) {
   MUST(ncclDevCommDestroy(comm, &dev) == ncclSuccess);
   MUST(ncclMemFree(memory) == ncclSuccess);
   MUST(settle(half, ncclCommFinalize(half)));
-  MUST(settle(comm, ncclCommFinalize(comm)));
+#ifdef DEFECT_FINALIZE
+  if (rank == 0)
+#endif
+  {
+    // EXPECT FINALIZE
+    MUST(settle(comm, ncclCommFinalize(comm)));
+    MUST(ncclCommDestroy(comm) == ncclSuccess);
+  }
   MUST(ncclCommDestroy(half) == ncclSuccess);
-  MUST(ncclCommDestroy(comm) == ncclSuccess);
   cudaFree(sum);
   cudaFree(out);
   cudaStreamDestroy(stream);

@@ -32,12 +32,12 @@ void memcpy_async(const Group& group, _WT* target, const TargetLayout& target_co
                     (to < from ? to : from) * sizeof(_WT));
 }
 template <class Group>
-void wait(const Group& group, int site = __builtin_LINE()) {
+void wait(const Group& group, int site = WARPLOOM_SITE) {
   warploom::copies_wait(0);
   group.sync(site);
 }
 template <unsigned Stages, class Group>
-void wait_prior(const Group& group, int site = __builtin_LINE()) {
+void wait_prior(const Group& group, int site = WARPLOOM_SITE) {
   warploom::copies_wait(Stages);
   group.sync(site);
 }

@@ -24,7 +24,7 @@ Value reduce(const lane_group& group, Value value, Operator&& combine) {
 
 template <unsigned Size, class Parent, class Value, class Operator>
 Value reduce(const thread_block_tile<Size, Parent, false>& group, Value value, Operator&& combine,
-             int site = __builtin_LINE()) {
+             int site = WARPLOOM_SITE) {
   return group.combined(value, combine, site);
 }
 

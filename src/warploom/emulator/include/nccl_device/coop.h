@@ -48,7 +48,7 @@ struct ncclCoopWarpSpan {
   }
   WARPLOOM_UNCHECKED int size() const { return 32 * static_cast<int>(nWarps); }
   WARPLOOM_UNCHECKED int num_threads() const { return size(); }
-  WARPLOOM_UNCHECKED void sync(int site = __builtin_LINE()) {
+  WARPLOOM_UNCHECKED void sync(int site = WARPLOOM_SITE) {
     warploom::named_barrier(1 + id, 32 * nWarps, site);
   }
 };
@@ -59,7 +59,7 @@ struct ncclCoopCta {
   }
   WARPLOOM_UNCHECKED int size() const { return static_cast<int>(warploom::block_dimension().x); }
   WARPLOOM_UNCHECKED int num_threads() const { return size(); }
-  WARPLOOM_UNCHECKED void sync(int site = __builtin_LINE()) { warploom::block_barrier(site); }
+  WARPLOOM_UNCHECKED void sync(int site = WARPLOOM_SITE) { warploom::block_barrier(site); }
 };
 
 #if WARPLOOM_NCCL_VERSION >= 22900
@@ -148,7 +148,7 @@ constexpr bool ncclCoopWithinWarp(ncclCoopLanes) { return true; }
 constexpr bool ncclCoopWithinWarp(ncclCoopWarpSpan) { return false; }
 constexpr bool ncclCoopWithinWarp(ncclCoopCta) { return false; }
 
-WARPLOOM_UNCHECKED inline ncclCoopLanes ncclCoopCoalesced(int site = __builtin_LINE()) {
+WARPLOOM_UNCHECKED inline ncclCoopLanes ncclCoopCoalesced(int site = WARPLOOM_SITE) {
   return ncclCoopLanes{warploom::active_mask(site)};
 }
 template <typename Coop>

@@ -62,7 +62,7 @@ class alignas(8) thread_group {
         blockIdx.x;
     return block * details::block_threads() + details::linear_thread();
   }
-  void sync(int site = __builtin_LINE()) const {
+  void sync(int site = WARPLOOM_SITE) const {
     switch (shape_) {
       case details::Shape::Lanes:
         return warploom::warp_barrier(mask_);
@@ -102,7 +102,7 @@ class thread_block : public thread_group {
   static dim3 thread_index() { return threadIdx; }
   static dim3 group_dim() { return blockDim; }
   static dim3 dim_threads() { return blockDim; }
-  WARPLOOM_INLINED static void sync(int site = __builtin_LINE()) { warploom::block_barrier(site); }
+  WARPLOOM_INLINED static void sync(int site = WARPLOOM_SITE) { warploom::block_barrier(site); }
 
  private:
   char warploom_rest[8] = {};
@@ -199,7 +199,7 @@ class coalesced_group : public lane_group {
   coalesced_group(unsigned mask, unsigned group = 0, unsigned groups = 1)
       : lane_group(mask, group, groups) {}
 };
-inline coalesced_group coalesced_threads(int site = __builtin_LINE()) {
+inline coalesced_group coalesced_threads(int site = WARPLOOM_SITE) {
   return coalesced_group(warploom::active_mask(site));
 }
 
@@ -263,15 +263,15 @@ class thread_block_tile<Size, Parent, false> : public thread_group {
   unsigned meta_group_rank() const { return details::linear_thread() % parent_ / Size; }
   unsigned meta_group_size() const { return (parent_ + Size - 1) / Size; }
   template <class _WT>
-  _WT shfl(_WT value, int rank, int site = __builtin_LINE()) const {
+  _WT shfl(_WT value, int rank, int site = WARPLOOM_SITE) const {
     return exchange(
         value, [rank](const _WT* all) WARPLOOM_UNCHECKED { return all[unsigned(rank) % Size]; },
         site);
   }
-  int any(int predicate, int site = __builtin_LINE()) const {
+  int any(int predicate, int site = WARPLOOM_SITE) const {
     return combined(predicate != 0, [](int _Wa, int _Wb) { return _Wa | _Wb; }, site);
   }
-  int all(int predicate, int site = __builtin_LINE()) const {
+  int all(int predicate, int site = WARPLOOM_SITE) const {
     return combined(predicate != 0, [](int _Wa, int _Wb) { return _Wa & _Wb; }, site);
   }
   // Ours: what `read` makes of the values of all members.
@@ -365,7 +365,7 @@ inline coalesced_group binary_partition(const lane_group& group, bool predicate)
 }
 
 template <class Group>
-void sync(const Group& group, int site = __builtin_LINE()) {
+void sync(const Group& group, int site = WARPLOOM_SITE) {
   group.sync(site);
 }
 template <class Group>

@@ -3,6 +3,7 @@
 
 #include <cstring>
 #include <new>
+#include <source_location>
 #include <type_traits>
 #include <utility>
 
@@ -266,7 +267,14 @@ WARPLOOM_INLINED constexpr void unset(_WT& variable, const char* name) {
                  "st(3)", "st(4)", "st(5)", "st(6)", "st(7)", "cc", "memory")
 #endif
 
-// `site` is the line of the call: threads that meet at different lines have diverged.
+// Where a function with this as a default argument is called: two calls on one line differ.
+#if __has_builtin(__builtin_COLUMN)
+#define WARPLOOM_SITE (__builtin_LINE() << 12 | __builtin_COLUMN())
+#else
+#define WARPLOOM_SITE (static_cast<int>(reinterpret_cast<long>(__builtin_source_location())))
+#endif
+
+// `site` tells calls apart: threads that meet at different ones have diverged.
 #if defined(__x86_64__)
 WARPLOOM_INLINED inline void block_barrier(int site) {
   std::uint64_t none = 0;

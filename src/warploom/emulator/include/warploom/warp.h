@@ -3,18 +3,18 @@
 
 #include "qualifiers.h"
 
-inline void __syncthreads(int site = __builtin_LINE()) { warploom::block_barrier(site); }
-inline int __syncthreads_count(int predicate, int site = __builtin_LINE()) {
+inline void __syncthreads(int site = WARPLOOM_SITE) { warploom::block_barrier(site); }
+inline int __syncthreads_count(int predicate, int site = WARPLOOM_SITE) {
   return warploom::voting_barrier(warploom::BarrierVote::Count, predicate, site);
 }
-inline int __syncthreads_and(int predicate, int site = __builtin_LINE()) {
+inline int __syncthreads_and(int predicate, int site = WARPLOOM_SITE) {
   return warploom::voting_barrier(warploom::BarrierVote::And, predicate, site);
 }
-inline int __syncthreads_or(int predicate, int site = __builtin_LINE()) {
+inline int __syncthreads_or(int predicate, int site = WARPLOOM_SITE) {
   return warploom::voting_barrier(warploom::BarrierVote::Or, predicate, site);
 }
 inline void __syncwarp(unsigned mask = 0xFFFFFFFFu) { warploom::warp_barrier(mask); }
-inline unsigned __activemask(int site = __builtin_LINE()) { return warploom::active_mask(site); }
+inline unsigned __activemask(int site = WARPLOOM_SITE) { return warploom::active_mask(site); }
 
 namespace warploom {
 
@@ -143,29 +143,29 @@ inline int __all_sync(unsigned mask, int predicate) {
   return warploom::warp_ballot(mask, !predicate) == 0;
 }
 // The forms of CUDA 8 and before: among the lanes that come together.
-inline unsigned __ballot(int predicate, int site = __builtin_LINE()) {
+inline unsigned __ballot(int predicate, int site = WARPLOOM_SITE) {
   return warploom::warp_ballot(warploom::active_mask(site), predicate);
 }
-inline int __any(int predicate, int site = __builtin_LINE()) {
+inline int __any(int predicate, int site = WARPLOOM_SITE) {
   return warploom::warp_ballot(warploom::active_mask(site), predicate) != 0;
 }
-inline int __all(int predicate, int site = __builtin_LINE()) {
+inline int __all(int predicate, int site = WARPLOOM_SITE) {
   return warploom::warp_ballot(warploom::active_mask(site), !predicate) == 0;
 }
 template <class _WT>
-_WT __shfl(_WT value, int source, int width = 32, int site = __builtin_LINE()) {
+_WT __shfl(_WT value, int source, int width = 32, int site = WARPLOOM_SITE) {
   return __shfl_sync(warploom::active_mask(site), value, source, width);
 }
 template <class _WT>
-_WT __shfl_up(_WT value, unsigned delta, int width = 32, int site = __builtin_LINE()) {
+_WT __shfl_up(_WT value, unsigned delta, int width = 32, int site = WARPLOOM_SITE) {
   return __shfl_up_sync(warploom::active_mask(site), value, delta, width);
 }
 template <class _WT>
-_WT __shfl_down(_WT value, unsigned delta, int width = 32, int site = __builtin_LINE()) {
+_WT __shfl_down(_WT value, unsigned delta, int width = 32, int site = WARPLOOM_SITE) {
   return __shfl_down_sync(warploom::active_mask(site), value, delta, width);
 }
 template <class _WT>
-_WT __shfl_xor(_WT value, int bits, int width = 32, int site = __builtin_LINE()) {
+_WT __shfl_xor(_WT value, int bits, int width = 32, int site = WARPLOOM_SITE) {
   return __shfl_xor_sync(warploom::active_mask(site), value, bits, width);
 }
 

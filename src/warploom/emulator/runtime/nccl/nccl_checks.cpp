@@ -18,6 +18,29 @@ void warn_leak(const char* what, const char* cure, const Frames& where) {
                   .where = where});
 }
 
+// Its process has ended, or ends now, and it neither finalized nor destroyed the communicator.
+bool was_left(const ncclComm& comm, const Process& ending) {
+  return !comm.finalized && !comm.destroyed && (comm.process == &ending || comm.process->exited);
+}
+
+// ncclCommFinalize is for all ranks (NCCL's user guide). Looked at when the later of two ends.
+void check_finalized_together(const ncclComm& comm, const Process& ending) {
+  for (const ncclComm* other : comm.clique->members) {
+    if (!other || other == &comm) continue;
+    const ncclComm& caller = comm.finalized ? comm : *other;
+    const ncclComm& absent = comm.finalized ? *other : comm;
+    if (!caller.finalized || !was_left(absent, ending)) continue;
+    report_finding({.kind = kinds::collective_mismatch,
+                    .message = format("rank %d of a communicator calls ncclCommFinalize, and rank "
+                                      "%d ends without it",
+                                      caller.rank, absent.rank),
+                    .hint = "let every rank finalize or destroy its communicator",
+                    .where = *caller.finalized,
+                    .other = absent.created});
+    return;
+  }
+}
+
 }  // namespace
 
 void nccl_process_exit_checks(int rank, int code) {
@@ -42,9 +65,9 @@ void nccl_process_exit_checks(int rank, int code) {
     }
   }
   for (const ncclComm* comm : all_comms()) {
-    if (comm->process == &process && !comm->destroyed) {
-      warn_leak("a communicator", "call ncclCommDestroy", comm->created);
-    }
+    if (comm->process != &process) continue;
+    if (!comm->destroyed) warn_leak("a communicator", "call ncclCommDestroy", comm->created);
+    check_finalized_together(*comm, process);
   }
 }
 

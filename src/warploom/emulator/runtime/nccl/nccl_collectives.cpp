@@ -230,7 +230,7 @@ ncclResult_t submit(std::unique_ptr<Task> task) {
                     .message = format("%s is called with a communicator that was finalized",
                                       call_name(task->call)),
                     .hint = "finalize a communicator after its last operation",
-                    .other = comm->ended});
+                    .other = *comm->finalized});
     return set_error(comm, ncclInvalidUsage, "the communicator is finalized");
   }
   const ncclResult_t valid = check_arguments(*task);

@@ -343,8 +343,7 @@ ncclResult_t ncclCommFinalize(ncclComm_t comm) {
   ncclComm* c = usable(comm, "ncclCommFinalize");
   if (!c) return ncclInvalidArgument;
   if (c->finalized) return set_error(c, ncclInvalidUsage, "the communicator is finalized already");
-  c->finalized = true;
-  c->ended = capture_frames();
+  c->finalized = capture_frames();
   drain(c, "ncclCommFinalize");
   return in_background(c);
 }

@@ -38,7 +38,8 @@ struct ncclComm {
   int rank = 0;
   int device = 0;
   warploom::Process* process = nullptr;
-  bool ready = false, finalized = false, destroyed = false;
+  bool ready = false, destroyed = false;
+  std::optional<warploom::Frames> finalized;
   warploom::Frames created, ended;
   uint64_t meetings = 0;                              // host-side collective calls made
   uint64_t collectives = 0;                           // data collectives issued
