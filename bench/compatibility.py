@@ -1,14 +1,24 @@
-"""Transforms every example to both APIs, verifies it at 2, 4 and 8 ranks, compiles it with nvcc.
+"""Transforms programs to both APIs, verifies them at 2, 4 and 8 ranks, compiles them with nvcc.
 
 Verified: 3 input seeds x 3 network timings with the happens-before check, every rank's outputs
 compared with the host-driven program's. NCCL headers of a version that is not on this machine are
 fetched with `warploom doctor --fetch-nccl VERSION`.
 
     python bench/compatibility.py [--json] [--write docs/compatibility.md]
-    python bench/compatibility.py --styles   # the programs of set-up styles instead of the examples
+    python bench/compatibility.py --styles   # the programs of set-up and program styles instead
+
+The table of the styles has 240 evaluations. A machine with many cores and no nvcc does them by
+`--styles --part verify --jobs 32 --json > verified.json`, one with nvcc the rest by
+`--styles --part compile --json > compiled.json`, and
+`--styles --merge verified.json compiled.json --write docs/compatibility.md` puts them together.
 """
 
+import json
+import re
+import shutil
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
 
 from common import EXAMPLES, ROOT, arguments, show
@@ -16,75 +26,143 @@ from common import EXAMPLES, ROOT, arguments, show
 from warploom import PreTransformPipeline, Program, TransformConfig, Workload, evaluate
 from warploom.toolchain.nvcc import compile_gate
 
-STYLES = sorted((ROOT / "tests" / "transform" / "programs").glob("*.cu"))
+PROGRAMS = ROOT / "tests" / "transform" / "programs"
+STYLES = (*sorted(PROGRAMS.glob("*.cu")), *(p.parent for p in PROGRAMS.glob("*/workload.toml")))
 RANKS = (2, 4, 8)
 NCCL = ("2.28.9", "2.30.7", "2.32.3")
-HEADER = """# What transforms, and where
+APIS = ("gin", "lsa")
+STYLES_BEGIN, STYLES_END = "<!-- styles: begin -->\n", "<!-- styles: end -->\n"
+EXAMPLES_BEGIN, EXAMPLES_END = "<!-- examples: begin -->\n", "<!-- examples: end -->\n"
 
-Made by `python bench/compatibility.py --write docs/compatibility.md`. *n ranks*: the output was
-verified in the emulator against the host-driven program: 3 input seeds x 3 network timings, with
-the happens-before check, every rank's outputs compared; `@v` is the NCCL version whose rules held,
-`lsa k` that only k consecutive ranks share memory. *nvcc v*: nvcc compiled it for sm_90 against
-the real headers of that NCCL version.
-
-"""
+Row = dict[str, str]
 
 
-def verified(program: Path, workload: Workload, ranks: int, nccl: str, lsa: int | None) -> str:
+@dataclass(frozen=True)
+class Made:
+    """What a transform has made: the program, and the workload that it takes the place in."""
+
+    program: Path
+    workload: Workload
+
+
+def verified(made: Made, workload: Workload, ranks: int, nccl: str, lsa: int | None) -> str:
     """Return "yes", or the first finding."""
-    target = workload.with_overrides(ranks=ranks, nccl=nccl, lsa_size=lsa)
-    result = evaluate(Program(program.read_text(), program), target, nccl=nccl, seeds=3, nvcc=False)
-    if result.passed:
+    target, reference = (
+        one.with_overrides(ranks=ranks, nccl=nccl, lsa_size=lsa)
+        for one in (made.workload, workload)
+    )
+    candidate = Program(made.program.read_text(), made.program)
+    judged = evaluate(candidate, target, reference=reference, nccl=nccl, seeds=3, nvcc=False)
+    if judged.passed:
         return "yes"
-    return "no: " + (result.findings[0].finding.kind if result.findings else "outputs differ")
+    return "no: " + (judged.findings[0].finding.kind if judged.findings else "outputs differ")
 
 
-def workload_of(example: Path) -> Workload:
-    """Return the workload of an example's folder, or of a program for a set-up style."""
-    if example.is_dir():
-        return Workload.from_file(example)
-    processes = 2 if example.stem == "mpi_devices" else None
-    return Workload.from_program(example, args=("{seed}",), processes=processes)
+def workload_of(program: Path) -> Workload:
+    """Return the workload of a folder, or of a program for a style."""
+    if program.is_dir():
+        return Workload.from_file(program)
+    processes = 2 if program.stem == "mpi_devices" else None
+    return Workload.from_program(program, args=("{seed}",), processes=processes)
 
 
-def row_of(example: Path, api: str, folder: Path) -> dict[str, str]:
-    """Return one line of the table."""
-    row = {"example": example.stem, "api": api}
-    workload = workload_of(example)
-    out = folder / f"{example.stem}-{api}"
+def made_of(workload: Workload, program: Path, out: Path, whole: Path) -> Made:
+    """Return what a transform wrote to `out`; of several files, with the unchanged in `whole`."""
+    if not workload.sources:
+        return Made(program, workload)
+    shutil.copytree(workload.root, whole)
+    for file in out.rglob("*"):
+        if file.suffix in (".cu", ".cuh", ".h") and "stages" not in file.parts:
+            shutil.copy(file, whole / file.relative_to(out))
+    made = Workload.from_file(whole)
+    return Made(made.program, made)
+
+
+def row_of(program: Path, api: str, part: str, folder: Path) -> Row:
+    """Return one line of the table, or the `part` of it."""
+    row = {"program": program.stem, "api": api}
+    workload = workload_of(program)
+    out = folder / f"{program.stem}-{api}"
     result = PreTransformPipeline(TransformConfig(api_type=api, nvcc=False)).run(workload, out)
     if result.program is None:
         return {**row, "2 ranks": f"not transformed: {result.stages[-1].summary}"}
-    for ranks in RANKS:
-        row[f"{ranks} ranks"] = verified(result.program, workload, ranks, NCCL[-1], None)
-    for nccl in NCCL[:-1]:
-        row[f"4 ranks @{nccl}"] = verified(result.program, workload, 4, nccl, None)
-    row["4 ranks, lsa 2"] = (
-        verified(result.program, workload, 4, NCCL[-1], 2) if api == "gin" else "not asked"
-    )
-    for nccl in NCCL:
-        gate = compile_gate(workload.build_spec(nccl, result.program), nccl)
-        row[f"nvcc {nccl}"] = "yes" if gate.ok else "no"
+    made = made_of(workload, result.program, out, folder / f"{program.stem}-{api}-whole")
+    if part != "compile":
+        for ranks in RANKS:
+            row[f"{ranks} ranks"] = verified(made, workload, ranks, NCCL[-1], None)
+        for nccl in NCCL[:-1]:
+            row[f"4 ranks @{nccl}"] = verified(made, workload, 4, nccl, None)
+        row["4 ranks, lsa 2"] = (
+            verified(made, workload, 4, NCCL[-1], 2) if api == "gin" else "not asked"
+        )
+    if part != "verify":
+        for nccl in NCCL:
+            gate = compile_gate(made.workload.build_spec(nccl, made.program), nccl)
+            row[f"nvcc {nccl}"] = "yes" if gate.ok else "no"
     return row
 
 
+def merged(files: list[Path]) -> list[Row]:
+    """Return the rows of two runs of parts as whole ones."""
+    rows: dict[tuple[str, str], Row] = {}
+    for file in files:
+        for row in json.loads(file.read_text())["rows"]:
+            rows.setdefault((row["program"], row["api"]), {}).update(row)
+    return list(rows.values())
+
+
+def about(program: str) -> str:
+    """Return what the comment at the head of a style's program says."""
+    path = PROGRAMS / f"{program}.cu"
+    text = (path if path.exists() else PROGRAMS / program / "src" / "main.cu").read_text()
+    head = re.match(r"(?://[^\n]*\n)+", text)
+    words = " ".join(line.lstrip("/ ") for line in head[0].splitlines()) if head else ""
+    return words.rstrip(".")
+
+
+def table_of(rows: list[Row]) -> str:
+    """Return rows as a table in Markdown."""
+    columns = list(rows[0])
+    lines = [columns, ["---"] * len(columns), *([row[c] for c in columns] for row in rows)]
+    return "".join("| " + " | ".join(line) + " |\n" for line in lines)
+
+
+def write(page: Path, rows: list[Row], *, styles: bool) -> None:
+    """Put the table into its place on the page; that of the styles has a list of what they are."""
+    begin, end = (STYLES_BEGIN, STYLES_END) if styles else (EXAMPLES_BEGIN, EXAMPLES_END)
+    text = page.read_text()
+    if begin not in text or end not in text:
+        raise SystemExit(f"{page}: it needs the lines {begin.strip()} and {end.strip()}")
+    made = table_of(rows)
+    if styles:
+        names = dict.fromkeys(row["program"] for row in rows)
+        made = "".join(f"- `{name}`: {about(name)}.\n" for name in names) + "\n" + made
+    before, rest = text.split(begin)
+    page.write_text(f"{before}{begin}\n{made}\n{end}{rest.split(end)[1]}")
+
+
 def main() -> None:
-    """Make the whole table."""
+    """Make the whole table, or a part of it."""
     parser = arguments(__doc__ or "")
-    parser.add_argument("--write", type=Path, help="write the table as Markdown to this file")
-    parser.add_argument("--styles", action="store_true", help="programs of set-up styles")
+    parser.add_argument("--write", type=Path, help="write the table as Markdown into this page")
+    parser.add_argument("--styles", action="store_true", help="programs of styles")
+    parser.add_argument("--only", help="one program, by name")
+    parser.add_argument("--part", choices=("all", "verify", "compile"), default="all")
+    parser.add_argument("--jobs", type=int, default=1, help="rows that are made side by side")
+    parser.add_argument("--merge", type=Path, nargs="+", help="JSON of parts, instead of runs")
     options = parser.parse_args()
-    chosen = STYLES if options.styles else EXAMPLES
-    with tempfile.TemporaryDirectory() as name:
-        rows = [row_of(e, api, Path(name)) for e in chosen for api in ("gin", "lsa")]
+    chosen = [p for p in (STYLES if options.styles else EXAMPLES) if options.only in (None, p.stem)]
+    if options.merge:
+        rows = merged(options.merge)
+    else:
+        cases = [(program, api) for program in chosen for api in APIS]
+        with tempfile.TemporaryDirectory() as name, ThreadPoolExecutor(options.jobs) as pool:
+            rows = list(pool.map(lambda c: row_of(*c, options.part, Path(name)), cases))
     columns = max((list(row) for row in rows), key=len)
     rows = [{column: row.get(column, "") for column in columns} for row in rows]
-    show(rows, options.json, "transforms of the examples")
+    show(rows, options.json, "transforms of the programs")
     if options.write:
-        cells = [[row[column] for column in columns] for row in rows]
-        lines = [columns, ["---"] * len(columns), *cells]
-        table = "\n".join("| " + " | ".join(line) + " |" for line in lines)
-        (ROOT / options.write).write_text(HEADER + table + "\n")
+        write(options.write, rows, styles=options.styles)
     if any(
         value == "no" or value.startswith(("no:", "not t")) for r in rows for value in r.values()
     ):

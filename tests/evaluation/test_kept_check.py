@@ -280,3 +280,66 @@ def test_elements_may_get_their_memory_otherwise_and_lambdas_communicate() -> No
 def test_neither_is_a_way_to_the_check(old: str, new: str) -> None:
     assert old in NEW_ELEMENTS
     assert told_of_elements(NEW_ELEMENTS.replace(old, new)) != []
+
+
+WRITTEN = """
+#include <nccl.h>
+struct Kept { Kept& operator=(ncclResult_t r); };
+static Kept kept;
+static int failures;
+#define DO kept =
+#define COUNT failures +=
+#define OR_STOP(x) if (x) break
+class Buffer {
+ public:
+  explicit Buffer(int n);
+  float* get() const { return p_; }
+  int next() { return n_++; }
+ private:
+  float* p_;
+  int n_;
+};
+int main() {
+  Buffer send(8), recv(8);
+  float host[8];
+  for (int i = 0; i < 3; ++i) {
+    DO ncclAllReduce(send.get(), recv.get(), 8, ncclFloat, ncclSum, comm, 0);
+    DO ncclSend(send.get(), 8, ncclFloat, 0, comm, 0);
+    OR_STOP(ncclRecv(recv.get(), 8, ncclFloat, 0, comm, 0));
+  }
+  cudaMemcpy(host, recv.get(), 32, cudaMemcpyDeviceToHost);
+  int places = recv.next();
+  if (failures || host[1] != 2 || places) return 1;
+  return 0;
+}
+"""
+NEW_WRITTEN = (
+    WRITTEN.replace("ncclAllReduce(", "layer::reduce(")
+    .replace("ncclSend(", "layer::send(")
+    .replace("    OR_STOP(ncclRecv(", "    layer::sure(layer::recv(")
+)
+
+
+def told_of_written(candidate: str) -> list[str]:
+    found = kept_check_findings(Program(candidate), Program(WRITTEN), "c.cu")
+    return [finding.message for finding in found]
+
+
+def test_constant_methods_and_macros_before_calls_go_with_the_call() -> None:
+    assert told_of_written(NEW_WRITTEN) == []
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("layer::send(send.get()", "layer::send(send.next()"),
+        ("    DO layer::send(", "    recv.get()[1] = 2;\n    DO layer::send("),
+        ("    DO layer::send(", "    DO ncclSuccess;\n    DO layer::send("),
+        ("    DO layer::send(", "    COUNT layer::send("),
+        ("    layer::sure(layer::recv(", "    OR_STOP(layer::recv("),
+        ("float* get() const { return p_; }", "float* get() const { return mine; }"),
+    ],
+)
+def test_neither_lets_anything_else_through(old: str, new: str) -> None:
+    assert old in NEW_WRITTEN
+    assert told_of_written(NEW_WRITTEN.replace(old, new)) != []

@@ -211,6 +211,21 @@ def test_unchecked_calls_are_counted_once(tmp_path: Path) -> None:
     assert "2 CUDA or NCCL calls" in warning.message and "4, 7" in warning.message
 
 
+def test_a_macro_before_a_call_takes_its_status(tmp_path: Path) -> None:
+    place = tmp_path / "p.cu"
+    place.write_text(
+        "#define DO last =\nint main() {\n  ncclResult_t last;\n"
+        "  DO ncclSend(a, 1, ncclInt, 0, c, s);\n  each([&] {\n"
+        "    for (int i = 0; i < n; i++) DO ncclRecv(b.get() + i, 1, ncclInt, i, c, s);\n  });\n"
+        "  DO\n    ncclBcast(a, 1, ncclInt, 0, c, s);\n  cudaFree(a);\n}\n"
+    )
+    report = CUDAAnalyzer(place).analyze()
+    assert [(c.name, c.line) for c in report.collectives] == [
+        ("ncclSend", 4), ("ncclRecv", 6), ("ncclBcast", 9),
+    ]  # fmt: skip
+    assert {w.line for w in report.warnings if w.kind == "unchecked_errors"} <= {10}
+
+
 def test_parts_without_main_are_not_judged(tmp_path: Path) -> None:
     place = tmp_path / "p.cu"
     place.write_text("void f(float* d) { ncclBcast(d, 1, ncclInt, 0, c, s); }\n")

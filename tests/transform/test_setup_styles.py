@@ -24,6 +24,9 @@ STYLES = {
     "pooled": "mpi",
     "graphs": "mpi",
     "scaled": "mpi",
+    "templated": "mpi",
+    "carved": "mpi",
+    "windows": "mpi",
 }
 
 
@@ -65,8 +68,7 @@ def test_the_style_is_known(name: str) -> None:
     assert CUDAAnalyzer(PROGRAMS / f"{name}.cu").analyze().setup.style == STYLES[name]
 
 
-# Each program with one API at each number of ranks: all of them, with both, were judged by hand
-# (docs/compatibility.md).
+# Each program with one API: docs/compatibility.md has all of them, with both.
 @pytest.mark.parametrize(
     ("name", "api", "timing"),
     [
@@ -79,6 +81,9 @@ def test_the_style_is_known(name: str) -> None:
         pytest.param("pooled", Api.GIN, Timing.LAZY, marks=pytest.mark.long),
         ("graphs", Api.LSA, Timing.LAZY),
         pytest.param("scaled", Api.GIN, Timing.LAZY, marks=pytest.mark.long),
+        ("templated", Api.GIN, Timing.RANDOM),
+        pytest.param("carved", Api.LSA, Timing.LAZY, marks=pytest.mark.long),
+        pytest.param("windows", Api.LSA, Timing.RANDOM, marks=pytest.mark.long),
     ],
 )
 def test_the_style_is_verified(name: str, api: Api, timing: Timing, judged) -> None:

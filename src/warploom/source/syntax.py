@@ -34,6 +34,11 @@ _LOOP_TYPE = re.compile(
 )
 _LONE_MACRO = re.compile(rb"\s*[A-Z][A-Z0-9_]+(?:\([^()\n]*\))?\s*")
 _LEADING_MACRO = re.compile(rb"[ \t]*([A-Z][A-Z0-9_]{2,})[ \t]+[A-Za-z_]\w*[ \t*&]+[A-Za-z_]")
+# A macro that takes over the result of the call behind it, as in `DO ncclSend(...);`.
+_PREFIX_MACRO = re.compile(
+    rb"(?:[;{})\n]|\belse\b|\bdo\b)\s*([A-Z][A-Z0-9_]*)\s+"
+    rb"(?:nccl[A-Z]|cuda[A-Z]|MPI_[A-Z])\w*\s*\("
+)
 _MAX_PARSES, _MAX_ATTEMPTS = 40, 8
 _MAX_INITIALIZER = 1000  # characters
 
@@ -54,8 +59,8 @@ class SourceFile:
     """One parsed file.
 
     `text` is the file as it is. `parsed` has the same length, with blanks where the parser would
-    stumble (attributes, dead or unjoinable preprocessor branches, types in `va_arg` and in a loop's
-    condition): offsets are the same in both.
+    stumble (attributes, dead or unjoinable preprocessor branches, macros before calls, types in
+    `va_arg` and in a loop's condition): offsets are the same in both.
     `skipped` names the lines that the analysis did not see although they may be compiled.
     """
 
@@ -191,8 +196,9 @@ def _blanked_parse(
     blanker = _Blanker(text, starts, joined_chevrons(text))
     for match in _ATTRIBUTES.finditer(text):
         _blank(blanker.data, *match.span())
-    for match in _VALUE_TYPE.finditer(text):
-        _blank(blanker.data, *match.span(1))
+    for pattern in (_VALUE_TYPE, _PREFIX_MACRO):
+        for match in pattern.finditer(text):
+            _blank(blanker.data, *match.span(1))
     for span in _declared_conditions(text):
         _blank(blanker.data, *span)
     for conditional in conditionals:

@@ -14,7 +14,7 @@ from difflib import SequenceMatcher
 
 from warploom.core.records import Finding, Severity
 from warploom.evaluation.kept.buffers import declares_kept, head_of, is_pinned, read_back
-from warploom.evaluation.kept.data import Functions, parameters
+from warploom.evaluation.kept.data import Functions, const_methods, parameters
 from warploom.evaluation.kept.endings import ends_well, says
 from warploom.evaluation.kept.statements import Sides, added_refusals, is_teardown, is_transforms
 from warploom.evaluation.kept.text import (
@@ -190,27 +190,46 @@ def _compared(
     last = (last or len(after)) if tail else 0
     fixed = [one for at, one in enumerate(before) if at not in free]
     moved = [one for at, one in enumerate(before) if at in free]
+    functions = Functions(pair.candidate.functions, const_methods(pair.original.functions))
     sides = Sides(
         fixed, moved, pair.original.checks, _variables(pair), pair.candidate.declared,
-        Functions(pair.candidate.functions), {token.text for token in new.tokens},
+        functions, {token.text for token in new.tokens},
     )  # fmt: skip
-    steps = _stepping(pair.original, sides.own)
-    for at in sorted(added):
-        if after[at].names & steps:
-            yield _Change(after[at].line, f"added: {after[at].shown}")
+    gone = [one for at, one in enumerate(before) if at in free and at not in here]
+    for one in _with_steps([after[at] for at in sorted(added)], gone, pair.original, sides.own):
+        yield _Change(one.line, f"added: {one.shown}")
     for line, shown in added_refusals(after, added, last, sides):
         yield _Change(line, f"added: {shown}")
 
 
-def _stepping(text: Text, variables: Set[str]) -> frozenset[str]:
-    """Return the original's macros that leave a loop or write a variable where they are used."""
-    found: set[str] = set()
+def _with_steps(
+    added: Sequence[Statement], gone: Sequence[Statement], original: Text, own: Set[str]
+) -> Iterator[Statement]:
+    """Yield the added statements with a macro of the original that leaves a loop or writes.
+
+    What was written by the macros of statements that are gone may be written as often: a macro
+    before a call may keep its result.
+    """
+    leaving, writing = _stepping(original, own)
+    left = Counter(name for one in gone for name in one.names & writing)
+    for one in added:
+        used = one.names & writing
+        if one.names & leaving or any(not left[name] for name in used):
+            yield one
+        left.subtract(used)
+
+
+def _stepping(text: Text, variables: Set[str]) -> tuple[frozenset[str], frozenset[str]]:
+    """Return the original's macros that leave a loop, and the others that write a variable."""
+    leaving: set[str] = set()
+    writing: set[str] = set()
     for _, words, name in macros(text.raw):
         body = words.partition(f" {name} ")[2]
-        leaves = _LEAVES.search(body) is not None and _LOOPS.search(body) is None
-        if leaves or set(_WRITES.findall(body)) & variables:
-            found.add(name)
-    return frozenset(found)
+        if _LEAVES.search(body) is not None and _LOOPS.search(body) is None:
+            leaving.add(name)
+        elif set(_WRITES.findall(body)) & variables:
+            writing.add(name)
+    return frozenset(leaving), frozenset(writing)
 
 
 def _types_of_variables(

@@ -28,9 +28,13 @@ _C_CAST = re.compile(r"[*&] \) (?:[\w&(*])")
 
 @dataclass(frozen=True, slots=True)
 class Functions:
-    """The functions of the candidate: which of their parameters they only upload."""
+    """The functions of the candidate: which of their parameters they only upload.
+
+    `steps` are methods that leave their object as it is, as the original declares them.
+    """
 
     by_name: Mapping[str, tuple[Declared, ...]]
+    steps: Set[str] = frozenset()
 
     def only_uploads(self, name: str, place: int, depth: int = 0) -> bool:
         """Whether each function of this name only reads and uploads its argument `place`."""
@@ -58,6 +62,23 @@ class Functions:
             is_upload(function.body, at, self, depth + 1) or _is_value(function.body, at)
             for at in mentions(function.body, names[-1])
         )
+
+
+def const_methods(by_name: Mapping[str, tuple[Declared, ...]]) -> frozenset[str]:
+    """Return the names that only methods have, each of them `const`."""
+    return frozenset(
+        name
+        for name, found in by_name.items()
+        if all(one.level == "class" and _is_const(one) for one in found)
+    )
+
+
+def _is_const(method: Declared) -> bool:
+    head = method.tokens
+    for at, token in enumerate(head[:-1]):
+        if token.text == method.name and head[at + 1].text == "(":
+            return _text(head, _closing(head, at + 1) + 1) == "const"
+    return False
 
 
 def mentions(tokens: Sequence[Token], name: str) -> Iterator[int]:
@@ -99,7 +120,8 @@ def may_change(tokens: Sequence[Token], at: int, functions: Functions) -> bool:
         taken = before in ("&", "++", "--") or _text(tokens, end + 1) in ASSIGNS
         return taken or _binds(tokens, at)
     if after == "." and _text(tokens, at + 3) == "(":
-        return _text(tokens, at + 2) not in _SIZES and _binds_or_steps(tokens, at)
+        known = functions.steps | _PLAIN_STEPS
+        return _text(tokens, at + 2) not in _SIZES and _binds_or_steps(tokens, at, known)
     called, place = _call_around(tokens, at)
     whole = before in ("(", ",") and after in (",", ")")
     if whole and (_WRITERS.match(called) or functions.by_reference(called, place)):
@@ -115,9 +137,9 @@ def _binds(tokens: Sequence[Token], at: int) -> bool:
     return i >= 1 and tokens[i].kind == "name" and _text(tokens, i - 1) in ("&", "&&")
 
 
-def _binds_or_steps(tokens: Sequence[Token], at: int) -> bool:
-    """Whether a method's value is stored through, or the method is one that may change."""
-    if _text(tokens, at + 2) not in _PLAIN_STEPS:
+def _binds_or_steps(tokens: Sequence[Token], at: int, known: Set[str]) -> bool:
+    """Whether a method's value is stored through, or the method is none of the `known` ones."""
+    if _text(tokens, at + 2) not in known:
         return True
     end = _closing(tokens, at + 3) + 1
     if _text(tokens, end) == "[":

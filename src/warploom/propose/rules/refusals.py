@@ -26,8 +26,6 @@ _KINDS = {
 }
 _MEMORY = ("cudaMalloc", "cudaFree", *(name for calls in MEMORY.values() for name in calls))
 _CALLS = {
-    "ncclCommWindowRegister": "windows of the program's own, beside those that the rules make: "
-    "leave them out",
     "ncclDevCommCreate": "a device communicator of the program's own, beside the rules' one: leave "
     "it out",
     "ncclCommRevoke": "a communicator that is revoked: end it with ncclCommDestroy",

@@ -15,6 +15,7 @@ from warploom.source.analysis.program import (
 )
 from warploom.source.records import Argument, CallSite, Declaration, Span
 
+_BEFORE = 200  # bytes: a macro stands no farther before a call
 LOOPS = frozenset({"for_statement", "while_statement", "do_statement", "for_range_loop"})
 
 
@@ -80,7 +81,12 @@ def full_span(function: FunctionDef, program: Program) -> Span:
     return span_of(outer if outer and outer.type == "template_declaration" else function.node)
 
 
-def _checked(program: Program, node: Node) -> bool:
+def _checked(program: Program, call: Call) -> bool:
+    file, node = call.function.file, call.node
+    start = max(0, node.start_byte - _BEFORE)
+    before = file.text[start : node.start_byte].rstrip()
+    if before and file.parsed[start + len(before) - 1] == ord(" "):
+        return True  # a macro that the parser does not see
     outer = program.parent(node)
     while outer is not None and outer.type == "parenthesized_expression":
         outer = program.parent(outer)
@@ -110,7 +116,7 @@ def site_of(program: Program, call: Call) -> CallSite:
         call=span_of(call.node),
         statement=span_of(statement_of(program, call.node)),
         arguments=tuple(Argument(text_of(n), span_of(n)) for n in call.args),
-        checked=_checked(program, call.node),
+        checked=_checked(program, call),
         in_loop=_in_loop(program, call),
         conditions=file.conditions_at(call.line),
     )

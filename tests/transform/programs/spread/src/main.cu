@@ -1,3 +1,5 @@
+// Communication in a header and a further source, whose types, enums, functions and macros have names
+// that the others have too.
 #include <mpi.h>
 #include <vector>
 #include "comm.h"
