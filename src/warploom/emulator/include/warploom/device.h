@@ -290,7 +290,17 @@ void named_barrier(unsigned id, unsigned threads, int site);
 // Memory that the threads of one part of the block share: what they exchange between barriers.
 void* part_memory(unsigned part, std::size_t bytes);
 // The lanes of `mask` come together, each with a value.
-enum class WarpOperation : unsigned { Barrier, Shuffle, Vote };
+enum class WarpOperation : unsigned {
+  Barrier,
+  Shuffle,
+  ShuffleUp,
+  ShuffleDown,
+  ShuffleXor,
+  Ballot,
+  Any,
+  All,
+  Gather
+};
 #if defined(__x86_64__)
 WARPLOOM_INLINED inline void warp_meet(unsigned mask, std::uint64_t value,
                                        WarpOperation operation) {
@@ -313,18 +323,19 @@ WARPLOOM_INLINED inline void warp_barrier(unsigned mask) {
 }
 // Every lane of `mask` gives a value and gets the one of `source` (undefined if it gave none).
 WARPLOOM_INLINED inline std::uint64_t warp_exchange(unsigned mask, std::uint64_t value,
-                                                    unsigned source) {
-  warp_meet(mask, value, WarpOperation::Shuffle);
+                                                    unsigned source, WarpOperation operation) {
+  warp_meet(mask, value, operation);
   return warp_value(value, source);
 }
 // Every lane of `mask` gives a value and gets all 32 (lanes out of the mask read 0).
 WARPLOOM_INLINED inline void warp_gather(unsigned mask, std::uint64_t value,
                                          std::uint64_t out[32]) {
-  warp_meet(mask, value, WarpOperation::Vote);
+  warp_meet(mask, value, WarpOperation::Gather);
   warp_values(mask, out);
 }
-WARPLOOM_INLINED inline unsigned warp_ballot(unsigned mask, bool predicate) {
-  warp_meet(mask, predicate, WarpOperation::Vote);
+WARPLOOM_INLINED inline unsigned warp_ballot(unsigned mask, bool predicate,
+                                             WarpOperation operation = WarpOperation::Ballot) {
+  warp_meet(mask, predicate, operation);
   return warp_votes(mask);
 }
 // The lanes of the warp that come to this place together, as far as they can.

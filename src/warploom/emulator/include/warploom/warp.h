@@ -20,13 +20,14 @@ namespace warploom {
 
 // Values wider than 8 bytes go in pieces, as the hardware moves 32-bit registers.
 template <class _WT>
-WARPLOOM_INLINED inline _WT shuffle(unsigned mask, _WT value, unsigned source) {
+WARPLOOM_INLINED inline _WT shuffle(unsigned mask, _WT value, unsigned source,
+                                    WarpOperation operation = WarpOperation::Shuffle) {
   static_assert(std::is_trivially_copyable_v<_WT>);
   _WT result;
   if constexpr (sizeof(_WT) <= 8) {
     std::uint64_t piece = 0;
     std::memcpy(&piece, &value, sizeof(_WT));
-    piece = warp_exchange(mask, piece, source);
+    piece = warp_exchange(mask, piece, source, operation);
     std::memcpy(&result, &piece, sizeof(_WT));
     return result;
   }
@@ -34,7 +35,7 @@ WARPLOOM_INLINED inline _WT shuffle(unsigned mask, _WT value, unsigned source) {
     const std::size_t bytes = sizeof(_WT) - at < 8 ? sizeof(_WT) - at : 8;
     std::uint64_t piece = 0;
     std::memcpy(&piece, reinterpret_cast<const char*>(&value) + at, bytes);
-    piece = warp_exchange(mask, piece, source);
+    piece = warp_exchange(mask, piece, source, operation);
     std::memcpy(reinterpret_cast<char*>(&result) + at, &piece, bytes);
   }
   return result;
@@ -71,18 +72,20 @@ WARPLOOM_INLINED inline _WT shfl(unsigned mask, _WT value, int source, int width
 template <class _WT>
 WARPLOOM_INLINED inline _WT shfl_up(unsigned mask, _WT value, unsigned delta, int width = 32) {
   const unsigned lane = lane_index(), first = lane & ~(unsigned(width) - 1);
-  return shuffle(mask, value, lane >= first + delta ? lane - delta : lane);
+  return shuffle(mask, value, lane >= first + delta ? lane - delta : lane,
+                 WarpOperation::ShuffleUp);
 }
 template <class _WT>
 WARPLOOM_INLINED inline _WT shfl_down(unsigned mask, _WT value, unsigned delta, int width = 32) {
   const unsigned lane = lane_index(), last = lane | (unsigned(width) - 1);
-  return shuffle(mask, value, lane + delta <= last ? lane + delta : lane);
+  return shuffle(mask, value, lane + delta <= last ? lane + delta : lane,
+                 WarpOperation::ShuffleDown);
 }
 template <class _WT>
 WARPLOOM_INLINED inline _WT shfl_xor(unsigned mask, _WT value, int bits, int width = 32) {
   const unsigned lane = lane_index(), other = lane ^ unsigned(bits);
   const unsigned last = lane | (unsigned(width) - 1);
-  return shuffle(mask, value, other <= last ? other : lane);
+  return shuffle(mask, value, other <= last ? other : lane, WarpOperation::ShuffleXor);
 }
 
 // The types of which CUDA has overloads.
@@ -137,10 +140,10 @@ inline unsigned __ballot_sync(unsigned mask, int predicate) {
   return warploom::warp_ballot(mask, predicate);
 }
 inline int __any_sync(unsigned mask, int predicate) {
-  return warploom::warp_ballot(mask, predicate) != 0;
+  return warploom::warp_ballot(mask, predicate, warploom::WarpOperation::Any) != 0;
 }
 inline int __all_sync(unsigned mask, int predicate) {
-  return warploom::warp_ballot(mask, !predicate) == 0;
+  return warploom::warp_ballot(mask, !predicate, warploom::WarpOperation::All) == 0;
 }
 // The forms of CUDA 8 and before: among the lanes that come together.
 inline unsigned __ballot(int predicate, int site = WARPLOOM_SITE) {

@@ -91,14 +91,25 @@ cudaError_t allow_dynamic_shared(const char* kernel, int bytes) {
   return cudaSuccess;
 }
 
-bool allows_shared(const KernelPlan& plan, std::size_t bytes) {
-  if (bytes <= kSharedUnasked) return true;
-  if (bytes > kMostShared) return false;
-  const Allowed& allowed = g_allowed_shared[{plan.process, plan.device}];
-  const auto own = allowed.find(bare_name(plan.name));
+// Whether the process has allowed a kernel this much dynamic memory.
+static bool asked_for(const Process* process, int device, const char* name, std::size_t bytes) {
+  const Allowed& allowed = g_allowed_shared[{process, device}];
+  const auto own = allowed.find(bare_name(name));
   if (own != allowed.end()) return bytes <= own->second;
   // The launch names a variable that points to the kernel, or a macro.
   return std::ranges::any_of(allowed, [&](const auto& entry) { return bytes <= entry.second; });
+}
+
+bool allows_shared(const KernelPlan& plan, std::size_t bytes) {
+  if (bytes <= kSharedUnasked) return true;
+  return bytes <= kMostShared && asked_for(plan.process, plan.device, plan.name, bytes);
+}
+
+std::size_t most_shared(const Kernel& kernel, std::size_t variables) {
+  const std::size_t dynamic = kernel.config.shared_bytes, together = variables + dynamic;
+  if (together <= kSharedUnasked) return 0;
+  if (together > kMostShared) return kMostShared;
+  return asked_for(kernel.process, kernel.device, kernel.name, dynamic) ? 0 : kSharedUnasked;
 }
 
 cudaError_t allow_large_clusters(const char* kernel, int allowed) {

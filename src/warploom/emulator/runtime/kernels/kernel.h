@@ -58,6 +58,7 @@ struct alignas(64) GpuThread : ThreadPlace {
 // Lanes of one warp that meet with one mask.
 struct WarpState {
   unsigned warp = 0, mask = 0;
+  WarpOperation operation{};
   unsigned missing = 0;  // lanes that the others wait for
   uint64_t value[32] = {};
   uint64_t out[32] = {};
@@ -95,6 +96,7 @@ struct SharedVariable {
   uintptr_t start;
   std::size_t bytes;
   const char* name;
+  std::size_t align = 1;  // as its type asks for
 };
 
 // The operation that was found to be over last, of those whose numbers have the same rest.

@@ -28,6 +28,9 @@ NodeWork work_of(const KernelPlan& plan, const Frames& where, int rank);
 
 // May a launch of the kernel have so much dynamic shared memory on the plan's device?
 bool allows_shared(const KernelPlan& plan, std::size_t bytes);
+// The most shared memory that a launched kernel may have together, which its variables and its
+// dynamic memory exceed; 0: they do not.
+std::size_t most_shared(const Kernel& kernel, std::size_t variables);
 
 // A kernel's name from its address; lives for ever.
 const char* kernel_name(const void* address);

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "kernels/cluster.h"
+#include "kernels/kernel_plan.h"
 #include "kernels/phase_barrier.h"
 #include "machine/world.h"
 #include "memory/fresh.h"
@@ -18,6 +19,8 @@ namespace {
 constexpr std::size_t kSharedGap = 64;  // between variables, so that an overrun hits neither
 // Of the variables that are no dynamic memory: more is an error of ptxas, for any architecture.
 constexpr std::size_t kMostStatic = 48 << 10;
+constexpr std::size_t kMostAligned = 128;  // of what instructions ask for
+constexpr std::size_t kDynamicAligned = 1024;
 
 std::vector<int> g_free_slots;
 int g_next_slot = 0;
@@ -36,28 +39,48 @@ void take_slot(Block& block) {
 
 constexpr char kDynamic = 0;  // the key of dynamic shared memory
 
-// Where the next variable of a block, or of all blocks of a kernel in clusters, begins.
-std::size_t next_start(std::size_t used, std::size_t align) {
-  return (std::max(used, kSharedReserved) + align - 1) / align * align;
+std::size_t rounded_up(std::size_t bytes, std::size_t align) {
+  return (bytes + align - 1) / align * align;
 }
 
-std::size_t start_in_cluster(Kernel& kernel, const SharedVariable& asked, std::size_t align) {
+// Where variables would end that lie one behind the other, each aligned as its type asks for.
+template <class _WVariables>
+std::size_t packed_end(const _WVariables& variables) {
+  std::size_t end = 0;
+  for (const SharedVariable& one : variables) {
+    if (one.key != &kDynamic) end = rounded_up(end, one.align) + one.bytes;
+  }
+  return end;
+}
+
+// Where the next variable of a block, or of all blocks of a kernel in clusters, begins. It is not
+// aligned better than by its type and by what lies before it: a vector access of an array of floats
+// works on a GPU where it happens to.
+std::size_t next_start(std::size_t used, std::size_t packed, std::size_t align) {
+  if (align >= kMostAligned) return rounded_up(std::max(used, kSharedReserved), align);
+  return rounded_up(std::max(used, kSharedReserved), kMostAligned) +
+         rounded_up(packed, align) % kMostAligned;
+}
+
+std::size_t start_in_cluster(Kernel& kernel, const SharedVariable& asked) {
   std::vector<SharedVariable>& places = kernel.shared_places;
   std::size_t used = 0;
   for (const SharedVariable& place : places) {
     if (place.key == asked.key) return place.start;
     used = place.start + place.bytes + kSharedGap;
   }
+  const std::size_t start = next_start(used, packed_end(places), asked.align);
   places.push_back(asked);
-  return places.back().start = next_start(used, align);
+  return places.back().start = start;
 }
 
-uintptr_t allocate(Block& block, const SharedVariable& asked, std::size_t align) {
-  const auto& [key, unplaced, bytes, name] = asked;
+uintptr_t allocate(Block& block, const SharedVariable& asked) {
+  const auto& [key, unplaced, bytes, name, align] = asked;
   const uintptr_t window = shared_window(block);
   const bool shared_by_blocks = block.cluster && block.cluster->blocks.size() > 1;
-  const std::size_t start = shared_by_blocks ? start_in_cluster(*block.kernel, asked, align)
-                                             : next_start(block.shared_used, align);
+  const std::size_t start = shared_by_blocks
+                                ? start_in_cluster(*block.kernel, asked)
+                                : next_start(block.shared_used, packed_end(block.shared), align);
   if (start + bytes + kSharedGap > kSharedSlot) {
     report_finding({.kind = kinds::launch_error,
                     .message = format("'%s' does not fit: a block has at most %zu bytes of shared "
@@ -96,7 +119,8 @@ bool place_shared(Block& block, uintptr_t address) {
                   })) {
       return false;
     }
-    const SharedVariable made{place.key, allocate(block, place, 1), place.bytes, place.name};
+    SharedVariable made = place;
+    made.start = allocate(block, place);
     dynamic ? void(block.dynamic_start = made.start) : block.shared.push_back(made);
     return true;
   }
@@ -109,6 +133,31 @@ void release_shared_slot(Block& block) {
   block.slot = -1;
 }
 
+static void check_together(const Block& block, const SharedVariable& asked) {
+  std::size_t together = asked.bytes;
+  for (const SharedVariable& variable : block.shared) together += variable.bytes;
+  if (together > kMostStatic) {
+    report_finding({.kind = kinds::launch_error,
+                    .message = format("'%s' brings the kernel's __shared__ variables to %zu bytes; "
+                                      "nvcc takes at most %zu",
+                                      asked.name, together, kMostStatic),
+                    .hint =
+                        "take larger arrays from dynamic shared memory (extern __shared__), and "
+                        "allow it by cudaFuncSetAttribute"});
+    stop_run();
+  }
+  if (const std::size_t most = most_shared(*block.kernel, together)) {
+    report_finding(
+        {.kind = kinds::launch_error,
+         .message = format("__shared__ variables (%zu bytes, with '%s') and dynamic "
+                           "shared memory (%zu) are more than %zu bytes: the launch "
+                           "fails",
+                           together, asked.name, block.kernel->config.shared_bytes, most),
+         .hint = "both count; more than 48 KiB must be allowed by cudaFuncSetAttribute"});
+    stop_run();
+  }
+}
+
 void* shared_slot(const void* key, const char* name, std::size_t bytes, std::size_t align) {
   GpuThread* thread = current_thread();
   if (!thread) stop_unsupported("__shared__", "a shared variable is used outside of a kernel");
@@ -116,23 +165,11 @@ void* shared_slot(const void* key, const char* name, std::size_t bytes, std::siz
   for (const SharedVariable& variable : block.shared) {
     if (variable.key == key) return reinterpret_cast<void*>(variable.start);
   }
-  const std::size_t at_least = std::max<std::size_t>(align, 16);
-  std::size_t together = bytes;
-  for (const SharedVariable& variable : block.shared) together += variable.bytes;
-  if (together > kMostStatic) {
-    report_finding({.kind = kinds::launch_error,
-                    .message = format("'%s' brings the kernel's __shared__ variables to %zu bytes; "
-                                      "nvcc takes at most %zu",
-                                      name, together, kMostStatic),
-                    .hint =
-                        "take larger arrays from dynamic shared memory (extern __shared__), and "
-                        "allow it by cudaFuncSetAttribute"});
-    stop_run();
-  }
-  SharedVariable made{key, 0, bytes, name};
-  made.start = allocate(block, made, at_least);
+  SharedVariable made{key, 0, bytes, name, align};
+  check_together(block, made);
+  made.start = allocate(block, made);
   block.shared.push_back(made);
-  return reinterpret_cast<void*>(block.shared.back().start);
+  return reinterpret_cast<void*>(made.start);
 }
 
 void* dynamic_shared() {
@@ -141,8 +178,8 @@ void* dynamic_shared() {
   Block& block = *thread->block;
   if (!block.dynamic_start) {
     const SharedVariable asked{&kDynamic, 0, block.kernel->config.shared_bytes,
-                               "dynamic shared memory"};
-    block.dynamic_start = allocate(block, asked, 1024);
+                               "dynamic shared memory", kDynamicAligned};
+    block.dynamic_start = allocate(block, asked);
   }
   return reinterpret_cast<void*>(block.dynamic_start);
 }

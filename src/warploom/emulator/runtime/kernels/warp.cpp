@@ -61,14 +61,10 @@ void open_warp(Block& block, WarpState& state) {
 }
 
 const char* name_of(WarpOperation operation) {
-  switch (operation) {
-    case WarpOperation::Barrier:
-      return "__syncwarp";
-    case WarpOperation::Shuffle:
-      return "a warp shuffle";
-    default:
-      return "a warp vote";
-  }
+  static constexpr const char* kNames[] = {
+      "__syncwarp",    "__shfl_sync", "__shfl_up_sync", "__shfl_down_sync",      "__shfl_xor_sync",
+      "__ballot_sync", "__any_sync",  "__all_sync",     "a reduction or a match"};
+  return kNames[static_cast<unsigned>(operation)];
 }
 
 // What the lanes have acquired becomes known to all of them, and what they did before is ordered.
@@ -96,7 +92,7 @@ void order_warp(Block& block, unsigned warp) {
 }  // namespace
 
 // As at a barrier (barrier.cpp): all lanes of `mask` that still run deposit a value.
-extern "C" Context* warploom_meet_quickly(unsigned mask, uint64_t value) {
+extern "C" Context* warploom_meet_quickly(unsigned mask, uint64_t value, WarpOperation operation) {
   Fiber* self = g_current;
   GpuThread* thread = self->gpu;
   if (!thread) return nullptr;
@@ -104,8 +100,9 @@ extern "C" Context* warploom_meet_quickly(unsigned mask, uint64_t value) {
   if (block.last_meeting.empty()) return nullptr;
   const unsigned lane = thread->linear % 32u, bit = 1u << lane;
   WarpState* state = block.last_meeting[thread->linear / 32u];
-  if (!state || state->mask != mask || !(state->missing & bit) || state->missing == bit ||
-      g_stores_pending || state->waiting.size() == state->waiting.capacity()) {
+  if (!state || state->mask != mask || state->operation != operation || !(state->missing & bit) ||
+      state->missing == bit || g_stores_pending ||
+      state->waiting.size() == state->waiting.capacity()) {
     return nullptr;
   }
   state->waiting.push_back(self);
@@ -123,8 +120,18 @@ extern "C" Context* warploom_meet_quickly(unsigned mask, uint64_t value) {
   return next;
 }
 
+// All lanes of a mask must make the same call (the programming guide's warp functions).
+static void report_mixed(const WarpState& state, unsigned lane, WarpOperation operation) {
+  report_finding({.kind = kinds::warp_mask,
+                  .message = format("lane %u calls %s, where other lanes of mask 0x%08x call %s",
+                                    lane, name_of(operation), state.mask, name_of(state.operation)),
+                  .hint = "all lanes of a mask make the same call: give each branch a mask of its "
+                          "own lanes"});
+}
+
 // The meeting of the lanes of `mask`, at which the thread is from now on.
-static WarpState& come_to_meeting(GpuThread& self, unsigned mask, const char* what) {
+static WarpState& come_to_meeting(GpuThread& self, unsigned mask, WarpOperation operation) {
+  const char* what = name_of(operation);
   Block& block = *self.block;
   const unsigned warp = self.linear / 32u, lane = self.linear % 32u;
   mask &= lanes_of(block, warp);
@@ -137,10 +144,14 @@ static WarpState& come_to_meeting(GpuThread& self, unsigned mask, const char* wh
   }
   WarpState& state = state_of(block, warp, mask);
   self.meeting = &state;
-  if (state.arrived) return state;
+  if (state.arrived) {
+    if (state.operation != operation) report_mixed(state, lane, operation);
+    return state;
+  }
   block.meetings++;
   std::fill(std::begin(state.value), std::end(state.value), 0);
   state.missing = mask & block.live_lanes[warp];
+  state.operation = operation;
   state.reason.what = what;
   state.waiting.reserve(32);
   return state;
@@ -148,12 +159,12 @@ static WarpState& come_to_meeting(GpuThread& self, unsigned mask, const char* wh
 
 extern "C" Context* warploom_meet_slowly(unsigned mask, uint64_t value, WarpOperation operation) {
   GpuThread* self = current_thread();
-  const char* what = name_of(operation);
-  if (!self) stop_unsupported(what, "a warp operation was called outside of a kernel");
+  if (!self)
+    stop_unsupported(name_of(operation), "a warp operation was called outside of a kernel");
   if (g_stores_pending) settle_stores();
   Block& block = *self->block;
   const unsigned lane = self->linear % 32u;
-  WarpState& state = come_to_meeting(*self, mask, what);
+  WarpState& state = come_to_meeting(*self, mask, operation);
   state.value[lane] = value;
   state.arrived |= 1u << lane;
   state.missing &= ~(1u << lane);
