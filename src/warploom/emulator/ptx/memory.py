@@ -172,11 +172,12 @@ def barrier(i: Instruction) -> str | None:
     if not i.has("sync"):
         return None
     number = i.value(0, "std::uint32_t")
-    if len(i.operands) == 1:
-        if i.operands[0] == "0":
-            return "::__syncthreads();"
-        return f"::warploom::named_barrier({number}, 0, __LINE__);"
-    return f"::warploom::named_barrier({number}, {i.value(1, 'std::uint32_t')}, __LINE__);"
+    if len(i.operands) == 1 and i.operands[0] == "0":
+        return "::__syncthreads();"
+    aligned = i.name == "bar" or i.has("aligned")
+    call = f"::warploom::{'aligned' if aligned else 'named'}_barrier"
+    threads = i.value(1, "std::uint32_t") if len(i.operands) > 1 else "0"
+    return f"{call}({number}, {threads}, __LINE__);"
 
 
 def _cluster_barrier(i: Instruction) -> str | None:

@@ -190,6 +190,51 @@ void named_barrier(unsigned id, unsigned threads, int site) {
   }
 }
 
+namespace {
+
+constexpr unsigned kMostBarriers = 16;  // of a block (PTX ISA, bar)
+
+// The barrier counts warps: all threads of one that have not ended must come.
+bool comes_in_whole_warps(const Block& block, const BarrierState& barrier, const GpuThread& last) {
+  std::vector<unsigned> missing((block.threads.size() + 31) / 32);
+  std::vector<bool> comes(missing.size());
+  for (const GpuThread& thread : block.threads) missing[thread.linear / 32] += !thread.finished;
+  const auto count = [&](const GpuThread& thread) {
+    missing[thread.linear / 32]--;
+    comes[thread.linear / 32] = true;
+  };
+  count(last);
+  for (const Fiber* fiber : barrier.waiting) count(*fiber->gpu);
+  for (std::size_t warp = 0; warp < missing.size(); warp++) {
+    if (comes[warp] && missing[warp]) return false;
+  }
+  return true;
+}
+
+void refuse_barrier(const std::string& message, const char* hint) {
+  report_finding({.kind = kinds::divergent_barrier, .message = message, .hint = hint});
+  stop_run();
+}
+
+}  // namespace
+
+void aligned_barrier(unsigned id, unsigned threads, int site) {
+  GpuThread& self = thread_or_stop();
+  if (id >= kMostBarriers || threads % 32 != 0) {
+    refuse_barrier(format("bar.sync %u, %u: there are barriers 0 to %u, of whole warps", id,
+                          threads, kMostBarriers - 1),
+                   "the number of threads is a multiple of 32");
+  }
+  const BarrierState& barrier = self.block->named_barriers[id];
+  const unsigned expected = threads ? threads : self.block->live;
+  if (barrier.arrived + 1 == expected && !comes_in_whole_warps(*self.block, barrier, self)) {
+    refuse_barrier(
+        format("bar.sync %u, %u: a part of a warp is here, the rest is elsewhere", id, threads),
+        "all threads of a warp execute bar.sync; barrier.sync takes them one by one");
+  }
+  named_barrier(id, threads, site);
+}
+
 void* part_memory(unsigned part, std::size_t bytes) {
   // Device code reaches it, as it does kernel arguments.
   Block::PartMemory& memory = thread_or_stop().block->part_memory[part];
