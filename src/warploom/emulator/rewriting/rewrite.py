@@ -28,6 +28,7 @@ from warploom.emulator.rewriting.launch_attributes import attribute_edits
 from warploom.emulator.rewriting.launches import find_launches, launch_edits
 from warploom.emulator.rewriting.linkage_words import linkage_edits, linkage_macros
 from warploom.emulator.rewriting.names import name_edits
+from warploom.emulator.rewriting.reference_parameters import reference_edits
 from warploom.emulator.rewriting.shared_memory import (
     SharedDeclaration,
     read_shared,
@@ -232,6 +233,7 @@ class _Rewriter:
         self.kernels |= kernel_names(stream)
         self.linkages |= linkage_macros(stream)
         edits = attribute_edits(stream)  # its statement comes before others that begin the body
+        edits += reference_edits(stream)
         self.templates = text_macros(stream, self.templates)
         edits += asm_edits(stream, tag, self.templates)
         edits += linkage_edits(stream, self.linkages)

@@ -113,6 +113,13 @@ void check_device_call(uintptr_t target, uintptr_t object) {
 
 }  // namespace warploom
 
+void warploom::refers_to_host() {
+  report_finding({.kind = kKind,
+                  .message = "a parameter of this kernel is a reference, which refers to an object "
+                             "of the host",
+                  .hint = "pass it by value, or a pointer to memory of the device"});
+}
+
 void warploom::note_argument(const void* argument, std::size_t bytes) {
   program_reads(argument, bytes);
   note_taken_by_host(argument, bytes);
