@@ -4,8 +4,16 @@
 // DEFECT OTHER_CALL mpi_mismatch: rank 0 calls another collective than the rest
 // DEFECT LONG_BCAST mpi_mismatch: the root broadcasts more than the others expect
 // DEFECT SKIPPED_BARRIER mpi_mismatch: rank 0 leaves out a barrier
+// DEFECT OTHER_TYPE mpi_mismatch: integers are sent, floating-point numbers received
+// DEFECT ONE_IN_PLACE mpi_mismatch: rank 0 alone sums in place
 // DEFECT NULL_POINTER crash: rank 0 writes through a null pointer
 #include "harness.h"
+
+#ifdef DEFECT_OTHER_TYPE
+#define kReceived MPI_FLOAT
+#else
+#define kReceived MPI_INT
+#endif
 
 constexpr int kInts = 8;
 
@@ -28,8 +36,8 @@ int main(int argc, char** argv) {
     CHECK(MPI_Gather(mine.data(), kInts, MPI_INT, all.data(), kInts, MPI_INT, 0, MPI_COMM_WORLD));
   } else
 #endif
-    // EXPECT OTHER_CALL
-    CHECK(MPI_Allgather(mine.data(), kInts, MPI_INT, all.data(), kInts, MPI_INT, MPI_COMM_WORLD));
+    // EXPECT OTHER_CALL OTHER_TYPE
+    CHECK(MPI_Allgather(mine.data(), kInts, MPI_INT, all.data(), kInts, kReceived, MPI_COMM_WORLD));
   bool good = true;
   for (int i = 0; i < job.ranks * kInts; ++i) {
     good = good && all[i] == value(i / kInts, 0, i % kInts, 0);
@@ -52,7 +60,14 @@ int main(int argc, char** argv) {
   // EXPECT SKIPPED_BARRIER
   CHECK(MPI_Comm_split(MPI_COMM_WORLD, job.rank % 2, job.rank, &parity));
   int sum = 0, expected = 0;
+#ifdef DEFECT_ONE_IN_PLACE
+  sum = job.rank;
+  const void* given = job.rank == 0 ? MPI_IN_PLACE : &job.rank;
+  // EXPECT ONE_IN_PLACE
+  CHECK(MPI_Allreduce(given, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD));
+#else
   CHECK(MPI_Allreduce(&job.rank, &sum, 1, MPI_INT, MPI_SUM, parity));
+#endif
   for (int r = job.rank % 2; r < job.ranks; r += 2) expected += r;
   good = good && sum == expected;
   CHECK(MPI_Comm_free(&parity));

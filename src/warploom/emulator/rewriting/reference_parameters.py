@@ -1,30 +1,43 @@
-"""Kernels with parameters by reference: what they refer to is an object of the host."""
+"""Kernels with parameters by reference: what they refer to is an object of the host.
 
-from collections.abc import Iterator
+nvcc takes these kernels without a word. Here a kernel's arguments are copies, so that it would run
+right. The compiler is asked for each parameter whose type may be a reference, as a macro or another
+name of the type may hide that.
+"""
 
-from warploom.emulator.tokens import Kind, TokenStream
+from collections.abc import Iterator, Sequence
+
+from warploom.emulator.tokens import Kind, Token, TokenStream
 from warploom.source.edits import TextEdit, decode
+
+_QUALIFIERS = frozenset(
+    (b"const", b"volatile", b"struct", b"class", b"enum", b"union", b"typename", b"register",
+     b"__restrict__", b"__restrict", b"__grid_constant__")
+)  # fmt: skip
+_BUILT_IN = frozenset(
+    (b"bool", b"char", b"short", b"int", b"long", b"signed", b"unsigned", b"float", b"double",
+     b"void", b"auto", b"size_t", b"uint32_t", b"int32_t", b"uint64_t", b"int64_t")
+)  # fmt: skip
 
 
 def reference_edits(stream: TokenStream) -> list[TextEdit]:
-    """Return edits that tell of each such parameter where the kernel begins.
-
-    nvcc takes these kernels without a word. Here a kernel's arguments are copies, so that it would
-    run right.
-    """
+    """Return edits by which kernels tell, where they begin, of parameters that are references."""
     edits: list[TextEdit] = []
     for at, token in enumerate(stream.tokens):
-        opening = _parameters(stream, at + 1) if token.text == b"__global__" else None
+        kernel = token.text == b"__global__" and token.directive < 0
+        opening = _parameters(stream, at + 1) if kernel else None
         closing = stream.closing(opening) if opening is not None else None
         if opening is None or closing is None or not stream.is_at(closing + 1, b"{"):
             continue
-        told = "".join(
-            f" ::warploom::reference_parameter({name});"
-            for name in _references(stream, opening + 1, closing)
-        )
-        if told:
+        names = [
+            name
+            for given in _split(stream.tokens[opening + 1 : closing])
+            if (name := _may_refer(given))
+        ]
+        if names:
+            types = ", ".join(f"decltype({name})" for name in names)
             place = stream.tokens[closing + 1].end
-            edits.append(TextEdit(place, place, told))
+            edits.append(TextEdit(place, place, f" ::warploom::check_parameters<{types}>();"))
     return edits
 
 
@@ -40,22 +53,47 @@ def _parameters(stream: TokenStream, at: int) -> int | None:
     return None
 
 
-def _references(stream: TokenStream, start: int, end: int) -> Iterator[str]:
-    """Yield the names of parameters that are references; of a pack with its dots."""
-    angle = depth = 0
-    refers = False
-    name = dots = ""
-    for at in range(start, end + 1):
-        text = stream.tokens[at].text
-        angle += (text == b"<") - (text == b">")
-        depth += (text in (b"(", b"[", b"{")) - (text in (b")", b"]", b"}"))
-        if angle == 0 and (at == end or (text == b"," and depth == 0)):
-            if refers and name:
-                yield name + dots
-            refers, name, dots = False, "", ""
-        elif angle == 0 and text in (b"&", b"&&"):
-            refers = True
-        elif refers and text == b"...":
-            dots = "..."
-        elif refers and not name and stream.kind_at(at) is Kind.NAME and text != b"const":
-            name = decode(text)
+def _split(tokens: Sequence[Token]) -> Iterator[list[Token]]:
+    """Yield the tokens of each parameter; those in `<>` and brackets belong to one."""
+    given: list[Token] = []
+    depth = 0
+    for token in tokens:
+        depth += (token.text in (b"<", b"(", b"[", b"{")) - (token.text in (b">", b")", b"]", b"}"))
+        if token.text == b"," and depth == 0:
+            yield given
+            given = []
+        else:
+            given.append(token)
+    yield given
+
+
+def _may_refer(given: Sequence[Token]) -> str:
+    """Return the name of a parameter whose type may be a reference, of a pack with dots; or ""."""
+    plain: list[Token] = []
+    angle = 0
+    for token in given:
+        if token.text == b"=" and angle == 0:
+            break
+        angle += (token.text == b"<") - (token.text == b">")
+        if angle == 0 and token.text != b">":
+            plain.append(token)
+    texts = [token.text for token in plain]
+    refers = b"&" in texts or b"&&" in texts
+    if not refers and (b"*" in texts or b"(" in texts):
+        return ""
+    end = texts.index(b"[") if b"[" in texts else len(texts)
+    names = [token for token in plain[:end] if token.kind is Kind.NAME]
+    types = [token.text for token in names[:-1] if token.text not in _QUALIFIERS]
+    if not names or not types or names[-1].text in _BUILT_IN or names[-1] is not _last(plain[:end]):
+        return ""
+    if not refers and all(word in _BUILT_IN for word in types):
+        return ""
+    before = plain[plain.index(names[-1]) - 1].text
+    if before == b"::":  # a type without a name
+        return ""
+    return decode(names[-1].text) + ("..." if b"..." in texts else "")
+
+
+def _last(tokens: Sequence[Token]) -> Token | None:
+    """Return the last token that is no closing bracket."""
+    return next((token for token in reversed(tokens) if token.text != b")"), None)

@@ -79,11 +79,11 @@ consteval bool arguments_fit() {
 #define WARPLOOM_ARGUMENTS_FIT(...)                     \
   static_assert(warploom::arguments_fit<__VA_ARGS__>(), \
                 "a kernel's arguments take more than 32764 bytes, and nvcc refuses the kernel")
-// Parameters of a kernel that are references, told of by each thread.
+// Each thread of a kernel tells of parameters that are references.
 void refers_to_host();
 template <class... _WT>
-WARPLOOM_UNCHECKED void reference_parameter(_WT&&... parameters) {
-  ((static_cast<void>(parameters), refers_to_host()), ...);
+WARPLOOM_UNCHECKED inline void check_parameters() {
+  if constexpr ((std::is_reference_v<_WT> || ...)) refers_to_host();
 }
 // Tells of what a kernel gets from the host, before it is launched.
 void note_argument(const void* argument, std::size_t bytes);

@@ -161,6 +161,7 @@ int all_gather(const void* send, int sendcount, MPI_Datatype sendtype, void* rec
   const int ranks = place.comm->size();
   const std::vector<Used> blocks = all_of(recv, layout, ranks);
   check_apart(blocks, what);
+  if (send != MPI_IN_PLACE) check_elements(sendtype, recvtype, what);
   std::vector<Lent> lent;
   for (int rank = 0; rank < ranks; rank++) {
     lent.push_back({at(recv, layout.offset(rank)), counts[rank], recvtype, true});
@@ -172,7 +173,8 @@ int all_gather(const void* send, int sendcount, MPI_Datatype sendtype, void* rec
     check_aliasing({given}, blocks, what);
     lent.push_back({send, sendcount, sendtype, false});
   }
-  auto meeting = post(place, what, "", read_buffer(given.start, given.bytes, what));
+  auto meeting =
+      post(place, what, in_place_details(send), read_buffer(given.start, given.bytes, what));
   // The lists may be gone when the call is completed.
   std::vector<int> sizes(counts, counts + ranks), starts(displacements, displacements + ranks);
   return end_collective(
@@ -246,7 +248,9 @@ int MPI_Alltoall(const void* send, int sendcount, MPI_Datatype sendtype, void* r
                  MPI_Datatype recvtype, MPI_Comm comm) {
   const Blocks in = even(recvcount, recvtype, "MPI_Alltoall");
   const Blocks out = send == MPI_IN_PLACE ? in : even(sendcount, sendtype, "MPI_Alltoall");
-  return all_to_all(send, out, recv, in, comm, recvtype, format("%zu bytes to each", out.bytes(0)),
+  if (send != MPI_IN_PLACE) check_elements(sendtype, recvtype, "MPI_Alltoall");
+  return all_to_all(send, out, recv, in, comm, recvtype,
+                    format("%zu bytes to each%s", out.bytes(0), in_place_details(send)),
                     "MPI_Alltoall");
 }
 int MPI_Alltoallv(const void* send, const int* sendcounts, const int* senddispls,
@@ -255,7 +259,8 @@ int MPI_Alltoallv(const void* send, const int* sendcounts, const int* senddispls
   const Blocks in = uneven(recvcounts, recvdispls, recvtype, "MPI_Alltoallv");
   const Blocks out =
       send == MPI_IN_PLACE ? in : uneven(sendcounts, senddispls, sendtype, "MPI_Alltoallv");
-  return all_to_all(send, out, recv, in, comm, recvtype, "", "MPI_Alltoallv");
+  if (send != MPI_IN_PLACE) check_elements(sendtype, recvtype, "MPI_Alltoallv");
+  return all_to_all(send, out, recv, in, comm, recvtype, in_place_details(send), "MPI_Alltoallv");
 }
 
 }  // extern "C"

@@ -50,6 +50,17 @@ void check_aliasing(const std::vector<Used>& read, const std::vector<Used>& writ
   }
 }
 
+const char* in_place_details(const void* send) { return send == MPI_IN_PLACE ? ", in place" : ""; }
+
+void check_elements(MPI_Datatype sent, MPI_Datatype received, const char* what) {
+  const std::string out = elements_of(sent), in = elements_of(received);
+  if (out.empty() || in.empty() || out == in) return;
+  fail(kinds::mpi_mismatch,
+       format("%s on rank %d: it sends %s and receives %s", what, current_rank(), out.c_str(),
+              in.c_str()),
+       "name one data type on both sides");
+}
+
 std::shared_ptr<Meeting> post(const Place& place, const char* what, std::string details,
                               Bytes data) {
   Comm& comm = *place.comm;
