@@ -177,7 +177,7 @@ def barrier(i: Instruction) -> str | None:
     aligned = i.name == "bar" or i.has("aligned")
     call = f"::warploom::{'aligned' if aligned else 'named'}_barrier"
     threads = i.value(1, "std::uint32_t") if len(i.operands) > 1 else "0"
-    return f"{call}({number}, {threads}, __LINE__);"
+    return f"{call}({number}, {threads});"
 
 
 def _cluster_barrier(i: Instruction) -> str | None:

@@ -29,13 +29,12 @@ def reference_edits(stream: TokenStream) -> list[TextEdit]:
         closing = stream.closing(opening) if opening is not None else None
         if opening is None or closing is None or not stream.is_at(closing + 1, b"{"):
             continue
-        names = [
-            name
+        types = ", ".join(
+            asked
             for given in _split(stream.tokens[opening + 1 : closing])
-            if (name := _may_refer(given))
-        ]
-        if names:
-            types = ", ".join(f"decltype({name})" for name in names)
+            if (asked := _may_refer(given))
+        )
+        if types:
             place = stream.tokens[closing + 1].end
             edits.append(TextEdit(place, place, f" ::warploom::check_parameters<{types}>();"))
     return edits
@@ -68,7 +67,7 @@ def _split(tokens: Sequence[Token]) -> Iterator[list[Token]]:
 
 
 def _may_refer(given: Sequence[Token]) -> str:
-    """Return the name of a parameter whose type may be a reference, of a pack with dots; or ""."""
+    """Return the type of a parameter that may be a reference, as `decltype`; or ""."""
     plain: list[Token] = []
     angle = 0
     for token in given:
@@ -79,7 +78,7 @@ def _may_refer(given: Sequence[Token]) -> str:
             plain.append(token)
     texts = [token.text for token in plain]
     refers = b"&" in texts or b"&&" in texts
-    if not refers and (b"*" in texts or b"(" in texts):
+    if not refers and b"*" in texts:
         return ""
     end = texts.index(b"[") if b"[" in texts else len(texts)
     names = [token for token in plain[:end] if token.kind is Kind.NAME]
@@ -91,7 +90,7 @@ def _may_refer(given: Sequence[Token]) -> str:
     before = plain[plain.index(names[-1]) - 1].text
     if before == b"::":  # a type without a name
         return ""
-    return decode(names[-1].text) + ("..." if b"..." in texts else "")
+    return f"decltype({decode(names[-1].text)})" + ("..." if b"..." in texts else "")
 
 
 def _last(tokens: Sequence[Token]) -> Token | None:

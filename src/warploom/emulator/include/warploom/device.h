@@ -292,9 +292,9 @@ void block_barrier(int site) __asm__("warploom_barrier");
 #endif
 enum class BarrierVote { Count, And, Or };
 int voting_barrier(BarrierVote vote, int predicate, int site);
-void named_barrier(unsigned id, unsigned threads, int site);
+void named_barrier(unsigned id, unsigned threads, int site = WARPLOOM_SITE);
 // The same for whole warps, as bar.sync asks for.
-void aligned_barrier(unsigned id, unsigned threads, int site);
+void aligned_barrier(unsigned id, unsigned threads, int site = WARPLOOM_SITE);
 // Memory that the threads of one part of the block share: what they exchange between barriers.
 void* part_memory(unsigned part, std::size_t bytes);
 // The lanes of `mask` come together, each with a value.
