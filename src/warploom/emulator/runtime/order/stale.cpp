@@ -32,6 +32,13 @@ std::unordered_map<uint64_t, Fences> g_fences;
 std::unordered_map<uint64_t, uint64_t> g_active;  // the last access of each block that fences
 uint64_t g_fences_lost = 0;                       // nothing is known of fences up to this number
 
+// The last store of each GPU thread, and where.
+struct OwnStore {
+  uintptr_t address = 0;
+  Ref<StrongStore> store;
+};
+std::unordered_map<uint64_t, OwnStore> g_own_stores;
+
 // What lies in memory instead of the newest value while a read takes place.
 struct InPlace {
   void* address = nullptr;
@@ -119,19 +126,37 @@ const StrongStore* later_store_seen(const StrongStore& data, const Actor& actor,
   return nullptr;
 }
 
-// May the read give what was there before the newest store? The store behind it, if so.
-const StrongStore* may_miss(const Place& place, const Actor& actor, const Record& self,
-                            const StrongAccess& access) {
-  if (!place.may_be_older || access.order == Order::SeqCst) return nullptr;
-  if (std::memcmp(&place.before, access.address, access.bytes) == 0) return nullptr;
+// A store of the reader's own, to another place, that its read may overtake: only a sequentially
+// consistent fence between them forbids that (PTX memory model; "store buffering"). nullptr: none.
+const StrongStore* own_store_before(const Place& place, const Record& self, Scope scope) {
+  const auto it = g_own_stores.find(key_of(self));
+  if (it == g_own_stores.end() || !same_thread(it->second.store->record, self)) return nullptr;
+  const auto& [address, store] = it->second;
+  return address != place.address && last_fence(self, scope) < store->number ? store.get()
+                                                                             : nullptr;
+}
+
+// Why a read may give what was there before the newest store: the store behind it that the reader
+// has seen, or one of the reader's own.
+struct Missed {
+  const StrongStore* other = nullptr;
+  bool is_own = false;
+};
+
+Missed may_miss(const Place& place, const Actor& actor, const Record& self,
+                const StrongAccess& access) {
+  if (!place.may_be_older || access.order == Order::SeqCst) return {};
+  if (std::memcmp(&place.before, access.address, access.bytes) == 0) return {};
   const auto seen = [&](const Record& reader) {
     return same_thread(reader, self) || is_ordered(reader, actor);
   };
-  if (std::ranges::any_of(place.seen, seen)) return nullptr;
+  if (std::ranges::any_of(place.seen, seen)) return {};
   const StrongStore& newest = *place.newest;
-  if (is_ordered(newest.record, actor)) return nullptr;
-  if (fences_order(newest, self, between(newest, self, device_here()))) return nullptr;
-  return later_store_seen(newest, actor, self);
+  if (is_ordered(newest.record, actor)) return {};
+  const Scope scope = between(newest, self, device_here());
+  if (fences_order(newest, self, scope)) return {};
+  if (const StrongStore* later = later_store_seen(newest, actor, self)) return {later, false};
+  return {own_store_before(place, self, scope), true};
 }
 
 void note_seen(Place& place, const Record& self) {
@@ -168,6 +193,10 @@ void note_store(Place& place, const Actor& actor, const Record& self, const Stro
     store.length = place.newest->length + 1;
   }
   place.newest = Ref<StrongStore>::make(std::move(store));
+  if (place.newest->device >= 0) {
+    if (g_own_stores.size() >= kMostFences) g_own_stores.clear();
+    g_own_stores[key_of(self)] = {place.address, place.newest};
+  }
   place.before = 0;
   std::memcpy(&place.before, access.address, access.bytes);
   place.published_before.reset();
@@ -213,25 +242,32 @@ std::string advice(const StrongStore& data, const StrongStore& later, Scope scop
 }
 
 // Names the place, and tells of it once. The name holds for each run of the program.
-uint32_t tell(const StrongStore& data, const StrongStore& later, const Record& self) {
+uint32_t tell(const StrongStore& data, const Missed& missed, const Record& self) {
   static std::unordered_set<uint32_t> told;
   const Frames where = capture_frames();
   uint32_t site = 2166136261;  // FNV-1a
   for (const uint32_t pc : where.pc) site = (site ^ pc) * 16777619;
   if (told.size() >= kMostTold || !told.insert(site).second) return site;
+  const Scope scope = between(data, self, device_here());
   FindingInfo info{.kind = kinds::stale_read,
                    .message = "",
-                   .hint = advice(data, later, between(data, self, device_here())),
+                   .hint = missed.is_own
+                               ? format("put %s between the write of each thread and its read of "
+                                        "the other's: release and acquire let a read come before "
+                                        "an earlier write",
+                                        fence_name(scope))
+                               : advice(data, *missed.other, scope),
                    .suspicion = true,
                    .where = where};
   info.site = site;
   info.other = data.where();
-  info.later = later.where();
+  info.later = missed.other->where();
   const Op& op = op_of(data.record.op());
   info.other_rank = op.rank;
   info.message = "the read may miss the write by " +
                  describe(op, data.record.block(), data.record.thread()) +
-                 ", although a later write has been seen";
+                 (missed.is_own ? ", although it comes behind a write of its own thread"
+                                : ", although a later write has been seen");
   report_finding(std::move(info));
   return site;
 }
@@ -244,8 +280,8 @@ bool in_question(uint32_t site) {
 
 std::optional<OlderValue> older_value(Place& place, const Actor& actor, const Record& self,
                                       const StrongAccess& access) {
-  const StrongStore* later = may_miss(place, actor, self, access);
-  if (!later || !in_question(tell(*place.newest, *later, self))) return std::nullopt;
+  const Missed missed = may_miss(place, actor, self, access);
+  if (!missed.other || !in_question(tell(*place.newest, missed, self))) return std::nullopt;
   OlderValue older{place.before, place.published_before};
   // Once for each thread: what was stored gets there in the end.
   place.seen.push_back(self);
