@@ -54,6 +54,8 @@ WEAKER = [
     ("  Layer layer;\n", "  Layer layer;\n  auto reference = [&](auto...) { return kept; };\n"),
     ("int main(", "#define good 1\nint main("),
     ("int main(", "static float fabs(float) { return 0; }\nint main("),
+    ("int main(", "inline namespace layer { static float fabs(float) { return 0; } }\nint main("),
+    ("int main(", "namespace layer { using good = int; }\nusing layer::good;\nint main("),
     ("  return all_good ? 0 : 1;", "  return 0;"),
     ("1e-5 + 1e-4", "1e5 + 1e-4"),
 ]  # fmt: skip
@@ -323,6 +325,11 @@ NEW_WRITTEN = (
 def told_of_written(candidate: str) -> list[str]:
     found = kept_check_findings(Program(candidate), Program(WRITTEN), "c.cu")
     return [finding.message for finding in found]
+
+
+def test_names_within_an_added_namespace_are_its_own() -> None:
+    text = MOE.read_text().replace("int main(", "namespace layer {\nstruct T { using good = int; };\n}\nint main(")
+    assert told(text) == []
 
 
 def test_constant_methods_and_macros_before_calls_go_with_the_call() -> None:

@@ -280,7 +280,8 @@ def _outer(new: Text, old: Text, kept: set[str]) -> Iterator[_Change]:
         if not there[joined(item.tokens)]:
             yield _Change(0, f"{item.name}, line {item.line} of the original, is not as it was")
     spaces = {item.name for item in old.items if item.kind == "namespace"}
-    seen = declarations(list(_seen_from_outside(new.tokens, spaces)))
+    outside = list(_seen_from_outside(new.tokens, spaces))
+    seen = declarations(outside)
     types = {item.name for item in old.items if item.kind == "type"} & kept
     known = {joined(item.tokens) for item in old.items if item.kind == "function"}
     for item in seen:
@@ -296,7 +297,7 @@ def _outer(new: Text, old: Text, kept: set[str]) -> Iterator[_Change]:
         if sum(one.name == item.name and one.kind == item.kind for one in seen) > same:
             yield _Change(item.line, f"{item.name} has another meaning")
     usings = Counter(_line_from(old.tokens, one) for one in _brings_names(old.tokens, kept))
-    for one in _brings_names(new.tokens, kept):
+    for one in _brings_names(outside, kept):
         text = _line_from(new.tokens, one)
         if not usings[text]:
             yield _Change(one.line, f"added: {text}")
@@ -336,6 +337,7 @@ def _seen_from_outside(tokens: Sequence[Token], spaces: set[str]) -> Iterator[To
         while head < len(live) and (live[head].kind == "name" or live[head].text == "::"):
             head += 1
         named = live[at].text == "namespace" and head > at + 1 and live[head].text == "{"
+        named = named and not (at and live[at - 1].text == "inline")
         if named and live[head - 1].text not in spaces:
             at = skip_round(live, head, "{", "}")
         else:
