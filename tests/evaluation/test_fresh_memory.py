@@ -1,11 +1,14 @@
 """Reads of memory that nobody has written: which matter, which do not, and who is to blame."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from warploom.core.records import Severity
+from warploom.emulator import EmulatorBuild, EmulatorRun, RunOptions
 from warploom.evaluation.check import CheckReport, check
+from warploom.evaluation.runs import fresh_memory
 from warploom.evaluation.runs.plan import Effort, parse_replay
 
 PROGRAM = """\
@@ -291,3 +294,48 @@ def test_a_seed_from_the_time_of_day_hides_nothing(tmp_path: Path) -> None:
         source.write_text(text.replace("noise = 0", f"noise = {seed}"))
         report = check(source, ranks=1, effort=Effort.QUICK)
         assert blamed(report) == [(6, Severity.ERROR)], seed
+
+
+TOGETHER = """#include <cuda_runtime.h>
+#include <cstdio>
+__global__ void use(const float* a, const float* b, const float* c, float* out) {
+  float set[1];
+  set[0] = 1;
+  float x = c[0];                                   // c counts for nothing
+  float first = a[0] > 1e20f || a[0] < -1e20f;
+  float second = b[0] > 1e20f || b[0] < -1e20f;
+  out[0] = set[0] + (first + second > 1.5f) + 0 * (x > 3);
+}
+int main() {
+  float *a, *b, *c, *out, back;
+  cudaMalloc(&a, 4); cudaMalloc(&b, 4); cudaMalloc(&c, 4); cudaMalloc(&out, 4);
+  use<<<1, 1>>>(a, b, c, out);
+  cudaMemcpy(&back, out, 4, cudaMemcpyDeviceToHost);
+  printf("%g\\n", back);
+}
+"""
+
+
+def test_what_counts_only_together_is_told_and_nothing_else(tmp_path: Path) -> None:
+    source = tmp_path / "together.cu"
+    source.write_text(TOGETHER)
+    report = check(source, ranks=1, effort=Effort.QUICK)
+    errors = [item for item in blamed(report) if item[1] is Severity.ERROR]
+    assert sorted(line for line, _ in errors) == [7, 8]
+
+
+def test_a_busy_machine_accuses_nobody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Repeats meet their time limit there; with more time they return the same."""
+    source = tmp_path / "harmless.cu"
+    source.write_text(TOGETHER.replace("> 1.5f", "> 2.5f"))
+    limits: list[float] = []
+    really_run = fresh_memory.run
+
+    def slow(program: EmulatorBuild, options: RunOptions) -> EmulatorRun:
+        limits.append(options.limits.seconds)
+        outcome = really_run(program, options)
+        return replace(outcome, state="timeout") if options.limits.seconds <= 60 else outcome
+
+    monkeypatch.setattr(fresh_memory, "run", slow)
+    assert blamed(check(source, ranks=1, effort=Effort.QUICK)) == []
+    assert max(limits) > 60

@@ -118,23 +118,31 @@ def _without_races(outcome: EmulatorRun) -> list[FreshRead]:
 
 def _blamed(steady: "_Steady", outcome: EmulatorRun, places: set[Place]) -> set[Place]:
     """Return those of `places` whose fresh memory changes what `outcome` returns."""
-    options = replace(outcome.options, trace=0)
     sites: dict[Place, list[int]] = {}
     for read in outcome.fresh_reads:
         sites.setdefault(_place(read.finding), []).append(read.site)
-    for word in (*OTHER_WORDS, *drawn_words(options.run.seed)):
-        if not steady.differs(steady.run(replace(options, fresh=word)), word):
+    for word in (*OTHER_WORDS, *drawn_words(outcome.options.run.seed)):
+        if not steady.differs_with(word):
             continue
         if len(places) == 1 or len(places) > _MOST_PLACES:
             return places
-        alone = {
-            place: replace(options, fresh_sites=tuple(sites[place]), fresh_other=word)
-            for place in places
-        }
-        blamed = {p for p, changed in alone.items() if steady.differs(steady.run(changed), word)}
-        # Together they may do what none does alone: then those that compute with it.
-        return blamed or {p for p in places if p[2]} or places
+        blamed = {place for place in places if steady.differs_with(word, sites[place])}
+        return blamed or _needed(steady, word, {place: sites[place] for place in places})
     return set()
+
+
+def _needed(steady: "_Steady", word: int, sites: dict[Place, list[int]]) -> set[Place]:
+    """Return those of the places that do together what none does alone.
+
+    One is left out after the other: where the result still differs, it is no part of the cause.
+    What computes with the memory is kept rather than what copies it.
+    """
+    needed = set(sites)
+    for place in sorted(sites, key=lambda place: (place[2] is not None, str(place))):
+        rest = needed - {place}
+        if rest and steady.differs_with(word, [site for one in rest for site in sites[one]]):
+            needed = rest
+    return needed
 
 
 class _Steady:
@@ -160,6 +168,14 @@ class _Steady:
             return again
         seconds = _MORE_TIME * options.limits.seconds
         return run(self._program, replace(options, limits=replace(options.limits, seconds=seconds)))
+
+    def differs_with(self, word: int, sites: Sequence[int] | None = None) -> bool:
+        """Whether `word` in fresh memory, or at `sites` alone, makes the program return another result."""
+        options = replace(self._outcome.options, trace=0)
+        if sites is None:
+            return self.differs(self.run(replace(options, fresh=word)), word)
+        other = replace(options, fresh_sites=tuple(sites), fresh_other=word)
+        return self.differs(self.run(other), word)
 
     def differs(self, other: EmulatorRun, word: int) -> bool:
         """Whether `other`, with `word` in fresh memory, returns something else."""

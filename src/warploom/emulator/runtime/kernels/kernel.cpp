@@ -81,7 +81,7 @@ std::unique_ptr<Block> make_block(Kernel& kernel, uint64_t number) {
 }
 
 int fail_launch(HostThread& host, int error) {
-  host.last_error = error;
+  host.last_error = host.launch_error = error;
   host.error_seen = false;
   host.error_where = capture_frames();
   return error;

@@ -239,7 +239,7 @@ void check_unseen_error(HostThread& host) {
   host.error_seen = true;
   report_finding({.kind = kinds::launch_error,
                   .message = format("a kernel launch failed (%s) and nobody looked",
-                                    error_name(host.last_error)),
+                                    error_name(host.launch_error)),
                   .hint = "check cudaGetLastError() after each launch",
                   .where = host.error_where});
 }

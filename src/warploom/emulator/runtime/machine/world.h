@@ -34,6 +34,7 @@ struct HostThread final : Runnable {
   OpId op = 0;        // operation of the current tick, made when first needed
   Clock clock;
   int last_error = 0;    // of the CUDA runtime, for cudaGetLastError
+  int launch_error = 0;  // of the last launch that failed
   Frames error_where{};  // and where it arose
   bool error_seen = true;
   // Calls of CUDA that failed and are no launches, until the program asks for the last error.

@@ -79,6 +79,11 @@ Stream* stream_for(const Task& task) {
 
 void check_pointer(const Task& task, const void* p, std::size_t bytes, const char* side) {
   if (bytes == 0) return;
+  // NCCL takes it (its user guide, "Data Pointers"); here nothing is known of what it holds.
+  if (is_registered(p, bytes)) {
+    stop_unsupported(call_name(task.call),
+                     "buffers of cudaHostRegister are not emulated: cudaMallocHost gives such");
+  }
   if (!in_arena(p) && (g_config.single_process || !find_variable(p))) {
     fail({.kind = kinds::device_dereference_host,
           .message =
