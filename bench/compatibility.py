@@ -7,19 +7,20 @@ fetched with `warploom doctor --fetch-nccl VERSION`.
     python bench/compatibility.py [--json] [--write docs/compatibility.md]
     python bench/compatibility.py --styles   # the programs of set-up and program styles instead
 
-The table of the styles has 240 evaluations. A machine with many cores and no nvcc does them by
-`--styles --part verify --jobs 32 --json > verified.json`, one with nvcc the rest by
-`--styles --part compile --json > compiled.json`, and
-`--styles --merge verified.json compiled.json --write docs/compatibility.md` puts them together.
+Each row goes to the file that `--log` names as soon as it is there, and is not made again. So the
+table can be made in pieces, also on two machines: `--part verify` needs cores and no nvcc, `--part
+compile` needs nvcc. `--merge FILE FILE` puts the files together instead of making rows.
 """
 
 import json
 import re
 import shutil
 import tempfile
+from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+from threading import Lock
 
 from common import EXAMPLES, ROOT, arguments, show
 
@@ -84,9 +85,10 @@ def row_of(program: Path, api: str, part: str, folder: Path) -> Row:
     row = {"program": program.stem, "api": api}
     workload = workload_of(program)
     out = folder / f"{program.stem}-{api}"
-    # What is only compiled has been verified by the other part.
-    few = {"seeds": 1, "two_stage": False, "timings": (Timing.LAZY,)} if part == "compile" else {}
-    config = TransformConfig(api_type=api, nvcc=False, **few)
+    # What it is worth, the columns say.
+    config = TransformConfig(
+        api_type=api, nvcc=False, two_stage=False, seeds=1, timings=(Timing.LAZY,)
+    )
     result = PreTransformPipeline(config).run(workload, out)
     if result.program is None:
         return {**row, "2 ranks": f"not transformed: {result.stages[-1].summary}"}
@@ -94,11 +96,12 @@ def row_of(program: Path, api: str, part: str, folder: Path) -> Row:
     if part != "compile":
         for ranks in RANKS:
             row[f"{ranks} ranks"] = verified(made, workload, ranks, NCCL[-1], None)
-        for nccl in NCCL[:-1]:
-            row[f"4 ranks @{nccl}"] = verified(made, workload, 4, nccl, None)
-        row["4 ranks, lsa 2"] = (
-            verified(made, workload, 4, NCCL[-1], 2) if api == "gin" else "not asked"
-        )
+        if program in EXAMPLES:
+            for nccl in NCCL[:-1]:
+                row[f"4 ranks @{nccl}"] = verified(made, workload, 4, nccl, None)
+            row["4 ranks, lsa 2"] = (
+                verified(made, workload, 4, NCCL[-1], 2) if api == "gin" else "not asked"
+            )
     if part != "verify":
         for nccl in NCCL:
             gate = compile_gate(made.workload.build_spec(nccl, made.program), nccl)
@@ -106,13 +109,34 @@ def row_of(program: Path, api: str, part: str, folder: Path) -> Row:
     return row
 
 
-def merged(files: list[Path]) -> list[Row]:
-    """Return the rows of two runs of parts as whole ones."""
+def logged(files: Iterable[Path]) -> dict[tuple[str, str], Row]:
+    """Return the rows in the files, by program and API; parts of one row are put together."""
     rows: dict[tuple[str, str], Row] = {}
     for file in files:
-        for row in json.loads(file.read_text())["rows"]:
+        for line in file.read_text().splitlines() if file.exists() else ():
+            row = json.loads(line)
             rows.setdefault((row["program"], row["api"]), {}).update(row)
-    return list(rows.values())
+    return rows
+
+
+def make_rows(chosen: Sequence[Path], part: str, jobs: int, log: Path | None) -> list[Row]:
+    """Make the rows that the log lacks, several side by side; return all."""
+    known = logged([log] if log else [])
+    writing = Lock()
+
+    def made(case: tuple[Path, str]) -> Row:
+        program, api = case
+        if row := known.get((program.stem, api)):
+            return row
+        with tempfile.TemporaryDirectory() as name:
+            row = row_of(program, api, part, Path(name))
+        if log:
+            with writing, log.open("a") as out:
+                out.write(json.dumps(row) + "\n")
+        return row
+
+    with ThreadPoolExecutor(jobs) as pool:
+        return list(pool.map(made, [(program, api) for program in chosen for api in APIS]))
 
 
 def about(program: str) -> str:
@@ -153,15 +177,14 @@ def main() -> None:
     parser.add_argument("--only", help="one program, by name")
     parser.add_argument("--part", choices=("all", "verify", "compile"), default="all")
     parser.add_argument("--jobs", type=int, default=1, help="rows that are made side by side")
-    parser.add_argument("--merge", type=Path, nargs="+", help="JSON of parts, instead of runs")
+    parser.add_argument("--log", type=Path, help="write each row here; go on where it ends")
+    parser.add_argument("--merge", type=Path, nargs="+", help="logs of parts, instead of runs")
     options = parser.parse_args()
     chosen = [p for p in (STYLES if options.styles else EXAMPLES) if options.only in (None, p.stem)]
     if options.merge:
-        rows = merged(options.merge)
+        rows = list(logged(options.merge).values())
     else:
-        cases = [(program, api) for program in chosen for api in APIS]
-        with tempfile.TemporaryDirectory() as name, ThreadPoolExecutor(options.jobs) as pool:
-            rows = list(pool.map(lambda c: row_of(*c, options.part, Path(name)), cases))
+        rows = make_rows(chosen, options.part, options.jobs, options.log)
     columns = max((list(row) for row in rows), key=len)
     rows = [{column: row.get(column, "") for column in columns} for row in rows]
     show(rows, options.json, "transforms of the programs")
