@@ -87,7 +87,12 @@ def row_of(program: Path, api: str, part: str, folder: Path) -> Row:
     out = folder / f"{program.stem}-{api}"
     # What it is worth, the columns say.
     config = TransformConfig(
-        api_type=api, nvcc=False, two_stage=False, seeds=1, timings=(Timing.LAZY,)
+        api_type=api,
+        nvcc=False,
+        two_stage=False,
+        seeds=1,
+        timings=(Timing.LAZY,),
+        backend="emulator",
     )
     result = PreTransformPipeline(config).run(workload, out)
     if result.program is None:

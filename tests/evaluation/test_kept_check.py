@@ -328,7 +328,9 @@ def told_of_written(candidate: str) -> list[str]:
 
 
 def test_names_within_an_added_namespace_are_its_own() -> None:
-    text = MOE.read_text().replace("int main(", "namespace layer {\nstruct T { using good = int; };\n}\nint main(")
+    text = MOE.read_text().replace(
+        "int main(", "namespace layer {\nstruct T { using good = int; };\n}\nint main("
+    )
     assert told(text) == []
 
 

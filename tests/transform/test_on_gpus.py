@@ -104,6 +104,14 @@ def test_an_original_that_fails_there_proves_nothing(gpus: Gpus, tmp_path: Path)
     assert must.unverified is not None and must.unverified.exists()
 
 
+def test_gpus_without_what_the_program_asks_for_prove_nothing(gpus: Gpus, tmp_path: Path) -> None:
+    gpus.verdict = said(Finding("unsupported", Severity.ERROR, "NCCL offers no GIN here"))
+    result = transform(tmp_path)
+    assert result.verified and "no GIN" in str(result.step("hardware").details["reason"])
+    must = transform(tmp_path / "must", backend="cuda")
+    assert not must.verified and "no GIN" in must.step("hardware").error
+
+
 def test_the_emulator_alone_asks_no_gpu(gpus: Gpus, tmp_path: Path) -> None:
     gpus.missing = MissingToolError("not to be asked")
     result = transform(tmp_path, backend="emulator")

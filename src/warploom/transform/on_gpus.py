@@ -63,5 +63,8 @@ def judge_on_gpus(
         return GpuVerdict(status, error.message)
     if result.passed:
         return GpuVerdict(StepStatus.DONE, evaluation=result)
-    first = next(i.finding for i in result.findings if i.finding.severity is Severity.ERROR)
+    errors = [i.finding for i in result.findings if i.finding.severity is Severity.ERROR]
+    first = errors[0]
+    if backend == AUTO and all(one.kind == "unsupported" for one in errors):
+        return GpuVerdict(StepStatus.SKIPPED, first.message)  # such as GIN between these GPUs
     return GpuVerdict(StepStatus.FAILED, f"on the GPUs: {first.kind}: {first.message}", result)
