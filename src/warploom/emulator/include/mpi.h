@@ -6,6 +6,9 @@
 #ifdef __cplusplus
 #include <stdlib.h>  // which Open MPI's C++ part brings, and programs rely on
 #include <string.h>
+extern "C++" {  // whatever includes this
+#include "warploom/standard_streams.h"
+}
 #endif
 
 #define MPI_VERSION 3
