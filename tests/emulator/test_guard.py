@@ -90,6 +90,20 @@ def test_a_forged_end_of_assembly_lets_nothing_through(guard: Path, tmp_path: Pa
     assert hidden.inserted == ["movl $1, (%rdi)"]
 
 
+def test_strings_that_a_compiler_writes_into_assembly_are_its_own(
+    guard: Path, tmp_path: Path
+) -> None:
+    section = "\t.section\t.rodata.f.str1.1"
+    first = f'{section},"aMS",@progbits,1\n.LC0:\n\t.string\t"a"\n\t.text\n'
+    again = f'#APP\n{section}\n.LC1:\n\t.string\t"b"\n#NO_APP\n\t.text\n'
+    assert not judge(guard, tmp_path, "", first + again).reasons
+    # Flags that nobody has named yet, and other data, are not a compiler's.
+    assert judge(guard, tmp_path, "", again).reasons
+    assert judge(guard, tmp_path, "", first + again.replace(".string", ".quad")).reasons
+    plain = first.replace('"aMS",@progbits,1', '"a"')
+    assert judge(guard, tmp_path, "", plain + again).reasons
+
+
 def test_an_access_without_a_hook_gets_one(guard: Path, tmp_path: Path) -> None:
     found = judge(guard, tmp_path, "\tmovdqu\t16(%rdi,%rcx,4), %xmm0\n\taddl\t$1, (%rsi)\n")
     assert found.inserted == ["movdqu 16(%rdi,%rcx,4), %xmm0", "addl $1, (%rsi)"]

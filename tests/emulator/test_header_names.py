@@ -3,6 +3,8 @@
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 from warploom.core.records import BuildSpec
 from warploom.emulator import RunOptions, build, run
 
@@ -47,6 +49,84 @@ int main() {
   return 0;
 }
 """
+
+# What headers bring beside their own names, and the driver's errors.
+OF_ONE_HEADER = {
+    "nccl.h": "  assert(argc == 1);\n",
+    "cuda_fp8.h": "  assert(argc == 1);\n",
+    "cooperative_groups.h": "  assert(argc == 1);\n",
+    "cub/cub.cuh": '  std::cout << "" << std::endl;\n',
+    "thrust/device_ptr.h": """  std::cout << "" << std::endl;
+  void (*copy)(thrust::device_ptr<float>, int) = [](thrust::device_ptr<float> p, int n) {
+    thrust::copy(p, p + n, p + n);
+    thrust::fill(p, p + n, 1.0f);
+  };
+  (void)copy;
+""",
+    "cuda.h": """  static_assert(CUDA_ERROR_PROFILER_DISABLED == 5);
+  static_assert(CUDA_ERROR_INVALID_IMAGE == 200);
+  static_assert(CUDA_ERROR_MAP_FAILED == 205 && CUDA_ERROR_LAUNCH_FAILED == 719);
+  static_assert(CU_DEVICE_ATTRIBUTE_VIRTUAL_ADDRESS_MANAGEMENT_SUPPORTED == 102);
+  static_assert(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT == 16);
+  static_assert(static_cast<int>(cudaErrorApiFailureBase) == 10000);
+  const char* (*names[])() = {
+      [] { const char* name; cuGetErrorName(CUDA_ERROR_MAP_FAILED, &name); return name; },
+      [] { const char* text; cuGetErrorString(CUDA_ERROR_LAUNCH_FAILED, &text); return text; }};
+  if (argc == 1 && names[1]()[0] != 'u') return 1;
+  int reachable = 2;
+  CUresult (*ask)(int*, CUdevice, CUdevice) = cuDeviceCanAccessPeer;
+  if (argc > 1) return ask(&reachable, 0, 1);
+""",
+    "cuda_device_runtime_api.h": "  cudaError_t error = cudaSuccess;\n  if (error) return argc;\n",
+}
+
+
+@pytest.mark.parametrize("header", OF_ONE_HEADER)
+def test_what_a_header_brings(
+    header: str, tmp_path: Path, real_headers: Callable[..., None]
+) -> None:
+    text = f"#include <{header}>\nint main(int argc, char**) {{\n{OF_ONE_HEADER[header]}}}\n"
+    (tmp_path / "one.cu").write_text(text)
+    done = run(build(BuildSpec(tmp_path / "one.cu")), RunOptions(ranks=1))
+    assert (done.state, done.findings, done.exit_codes) == ("finished", (), {0: 0})
+    real_headers(tmp_path / "one.cu", "2.32.3")
+
+
+def test_what_mpis_header_brings(tmp_path: Path) -> None:
+    """Open MPI's, for its C++ part."""
+    text = """#include <mpi.h>
+int main(int argc, char** argv) {
+  MPI_Init(&argc, &argv);
+  std::cout << "one line" << std::endl;
+  MPI_Finalize();
+}
+"""
+    (tmp_path / "one.cu").write_text(text)
+    done = run(build(BuildSpec(tmp_path / "one.cu")), RunOptions(ranks=1))
+    assert (done.state, done.stdout) == ("finished", "one line\n")
+
+
+def test_peers_and_what_is_not_there_by_the_driver(tmp_path: Path) -> None:
+    text = """#include <cuda.h>
+#include <cstdio>
+#include <cstring>
+int main() {
+  int reachable = -1, managed = -1;
+  const char *name = nullptr, *words = nullptr;
+  if (cuInit(0) || cuDeviceCanAccessPeer(&reachable, 0, 1)) return 1;
+  if (cuDeviceCanAccessPeer(&reachable, 0, 99) != CUDA_ERROR_INVALID_DEVICE) return 2;
+  if (cuDeviceGetAttribute(&managed, CU_DEVICE_ATTRIBUTE_VIRTUAL_ADDRESS_MANAGEMENT_SUPPORTED, 0))
+    return 3;
+  if (cuGetErrorName(CUDA_ERROR_CONTEXT_ALREADY_CURRENT, &name)) return 4;
+  if (cuGetErrorString(CUDA_ERROR_ILLEGAL_ADDRESS, &words)) return 5;
+  if (cuGetErrorName(static_cast<CUresult>(12345), &name) != CUDA_ERROR_INVALID_VALUE) return 6;
+  std::printf("%d %d %s\\n", reachable, managed, words);
+}
+"""
+    (tmp_path / "peers.cu").write_text(text)
+    options = RunOptions(ranks=2, processes="single")
+    done = run(build(BuildSpec(tmp_path / "peers.cu")), options)
+    assert done.stdout == "1 0 an illegal memory access was encountered\n", done.findings
 
 
 def test_they_are_there(tmp_path: Path) -> None:

@@ -33,7 +33,7 @@ def test_findings_have_the_line_of_the_program() -> None:
     [
         ("MPI::Op op; op.Init(nullptr, true);", "MPI::Op::Init"),
         ('MPI::COMM_WORLD.Spawn("x", nullptr, 1, 0, 0);', "MPI::Intracomm::Spawn"),
-        ("MPI::Attach_buffer(nullptr, 0);", "MPI::Attach_buffer"),
+        ("MPI::Add_error_class();", "MPI::Add_error_class"),
         ("MPI::Graphcomm graph;", "MPI::Graphcomm"),
     ],
 )

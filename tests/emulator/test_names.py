@@ -9,7 +9,7 @@ from warploom.emulator.ptx.translate import translate
 from warploom.emulator.rewriting.device_variables import find_variables, variable_edits
 from warploom.emulator.rewriting.kernel_pointers import kernel_names, pointer_edits
 from warploom.emulator.rewriting.names import name_edits
-from warploom.emulator.rewriting.unsupported import asm_edits
+from warploom.emulator.rewriting.unsupported import asm_edits, is_api_name
 from warploom.emulator.tokens import tokenize
 from warploom.source.edits import apply_edits
 
@@ -101,6 +101,25 @@ def test_operands_by_number_and_by_name():
     assert "read<std::uint32_t>(wl_a1)" in ptx(
         'asm("mov.u32 %[o], %[i];" : [o] "=r"(x) : [i] "r"(y));'
     )
+
+
+@pytest.mark.parametrize(
+    "operand",
+    [
+        "(1 << k) >> k",
+        "a && b",
+        "p->x == 3",
+        "(x >>= 1, x)",
+        "a ? b : n != 0",
+        "std::max<int>(1, 2)",
+    ],
+)
+def test_operators_of_operands_stay_whole(operand: str):
+    text = ptx(f'asm("mov.s32 %0, %1;" : "=r"(x) : "r"({operand}));')
+    assert f"input<std::uint32_t>(({operand}))" in text
+    parted = operand.replace(" ", " /* so */\n ")
+    again = ptx(f'asm("mov.s32 %0, %1;" : "=r"(x) : "r"({parted}));')
+    assert f"input<std::uint32_t>(({operand}))" in again
 
 
 def test_a_jump_ahead_leads_to_its_label():
@@ -195,3 +214,12 @@ def test_no_template_breaks_the_translation(text: str):
     except UnknownInstructionError:
         return
     assert made.startswith("do {") and made.endswith("} while (0)")
+
+
+@pytest.mark.parametrize("name", ["CU_STREAM_DEFAULT", "CUDA_KERNEL_NODE_PARAMS_v2", "cuMemCreate"])
+def test_names_of_the_driver_are_apis(name: str):
+    assert is_api_name(name)
+
+
+def test_a_programs_own_name_may_begin_as_cudas_do():
+    assert not is_api_name("CUDA_SwapThem")

@@ -94,6 +94,26 @@ def test_readback_has_its_element_type(tmp_path: Path) -> None:
     assert (back.bytes, back.device_roots) == ("n * sizeof(float)", ("d_recv",))
 
 
+def test_copies_of_any_direction_are_readbacks_where_they_leave_a_device(tmp_path: Path) -> None:
+    text = """
+int main() {
+  float *d, *e, *h = (float*)malloc(128), *p, *unknown = other();
+  cudaMalloc(&d, 128);
+  cudaMallocAsync(&e, 128, 0);
+  cudaMallocHost(&p, 128);
+  cudaMemcpy(d, h, 128, cudaMemcpyDefault);
+  cudaMemcpy(e, d, 128, cudaMemcpyDefault);
+  cudaMemcpy2D(h, 32, d, 32, 32, 4, cudaMemcpyDefault);
+  cudaMemcpy2DAsync(p, 32, e, 32, 32, 4, cudaMemcpyDefault, 0);
+  cudaMemcpy2DAsync(h, 32, e, 32, 32, 4, cudaMemcpyDeviceToHost, 0);
+  cudaMemcpy(p, h, 128, cudaMemcpyDefault);
+  cudaMemcpy(h, unknown, 128, cudaMemcpyDefault);
+}
+"""
+    backs = analyze(tmp_path, text).readbacks
+    assert [(b.host, b.device) for b in backs] == [("h", "d"), ("p", "e"), ("h", "e")]
+
+
 def test_one_process_for_all_devices(tmp_path: Path) -> None:
     report = analyze(tmp_path, texts.INIT_ALL)
     (call,) = report.collectives

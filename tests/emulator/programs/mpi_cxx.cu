@@ -4,6 +4,7 @@
 
 #include <cstdio>
 #include <cstring>
+#include <vector>
 
 namespace {
 
@@ -48,6 +49,13 @@ void messages(const MPI::Intracomm& comm) {
   } else {
     comm.Ssend("ab", 3, MPI::CHAR, 0, 6);
   }
+  std::vector<char> room(4 + MPI::BSEND_OVERHEAD);
+  void* back = nullptr;
+  MPI::Attach_buffer(room.data(), static_cast<int>(room.size()));
+  comm.Bsend(&rank, 1, MPI::INT, next, 7);
+  comm.Recv(in, 1, MPI::INT, last, 7);
+  RIGHT(in[0] == last && MPI::Detach_buffer(back) == static_cast<int>(room.size()));
+  RIGHT(back == room.data() && MPI::Get_address(in) == reinterpret_cast<MPI::Aint>(in));
   MPI::Prequest pair[2] = {comm.Recv_init(in, 1, MPI::INT, last, 8),
                            comm.Send_init(out, 1, MPI::INT, next, 8)};
   for (int round = 0; round < 2; round++) {

@@ -347,14 +347,16 @@ void make_constant(Assembly& assembly, Line& line) {
 }
 
 // Behind assembly outside of functions, as newer <iostream> has, g++ writes the strings of the next
-// function before it says that the assembly has ended.
+// function before it says that the assembly has ended. It names a section's flags once.
 bool is_of_strings(const Assembly& assembly, const Line& line) {
   if (line.kind != Kind::Directive) return false;
+  const bool known = assembly.sections[line.section].flags == "aMS";
   if (line.name == ".section") {
-    return line.rest.starts_with(".rodata") && line.rest.find(",\"aMS\",") != line.rest.npos;
+    const bool flags = line.rest.find(",\"aMS\",") != line.rest.npos;
+    const bool again = known && line.rest.find(',') == line.rest.npos;
+    return line.rest.starts_with(".rodata") && (flags || again);
   }
-  const bool text = line.name == ".string" || line.name == ".ascii" || line.name == ".align";
-  return text && assembly.sections[line.section].flags == "aMS";
+  return known && (line.name == ".string" || line.name == ".ascii" || line.name == ".align");
 }
 
 bool may_stand(const Assembly& assembly, const Line& line) {

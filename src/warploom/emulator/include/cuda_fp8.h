@@ -1,6 +1,8 @@
 // 8-bit floats: conversions round to nearest even and saturate; arithmetic goes through float.
 #pragma once
 
+#include <assert.h>  // which CUDA's own brings, and programs rely on
+
 #include "cuda_bf16.h"
 #include "cuda_fp16.h"
 #include "warploom/float8.h"

@@ -6,6 +6,9 @@
 #ifdef __cplusplus
 #include <stdlib.h>  // which Open MPI's C++ part brings, and programs rely on
 #include <string.h>
+extern "C++" {  // whatever includes this
+#include "warploom/standard_streams.h"
+}
 #endif
 
 #define MPI_VERSION 3
@@ -112,6 +115,7 @@ typedef struct MPI_Status {
 #define MPI_STATUS_IGNORE ((MPI_Status*)0)
 #define MPI_STATUSES_IGNORE ((MPI_Status*)0)
 #define MPI_IN_PLACE ((void*)-1)
+#define MPI_BSEND_OVERHEAD 128
 #define MPI_BOTTOM ((void*)0)
 #define MPI_ANY_SOURCE (-1)
 #define MPI_ANY_TAG (-1)
@@ -279,6 +283,9 @@ int MPI_Type_create_subarray(int dimensions, const int* sizes, const int* parts,
 int MPI_Type_create_resized(MPI_Datatype base, MPI_Aint low, MPI_Aint extent, MPI_Datatype* out);
 int MPI_Type_get_extent(MPI_Datatype type, MPI_Aint* low, MPI_Aint* extent);
 int MPI_Type_extent(MPI_Datatype type, MPI_Aint* extent);
+int MPI_Get_address(const void* location, MPI_Aint* address);
+MPI_Aint MPI_Aint_add(MPI_Aint base, MPI_Aint distance);
+MPI_Aint MPI_Aint_diff(MPI_Aint one, MPI_Aint other);
 int MPI_Type_commit(MPI_Datatype* type);
 int MPI_Type_free(MPI_Datatype* type);
 int MPI_Type_size(MPI_Datatype type, int* size);
@@ -332,6 +339,9 @@ int MPI_Sendrecv(const void* send, int sendcount, MPI_Datatype sendtype, int des
 int MPI_Sendrecv_replace(void* buffer, int count, MPI_Datatype type, int dest, int sendtag,
                          int source, int recvtag, MPI_Comm comm, MPI_Status* status);
 int MPI_Rsend(const void* buffer, int count, MPI_Datatype type, int dest, int tag, MPI_Comm comm);
+int MPI_Bsend(const void* buffer, int count, MPI_Datatype type, int dest, int tag, MPI_Comm comm);
+int MPI_Buffer_attach(void* buffer, int size);
+int MPI_Buffer_detach(void* buffer, int* size);
 int MPI_Isend(const void* buffer, int count, MPI_Datatype type, int dest, int tag, MPI_Comm comm,
               MPI_Request* request);
 int MPI_Issend(const void* buffer, int count, MPI_Datatype type, int dest, int tag, MPI_Comm comm,

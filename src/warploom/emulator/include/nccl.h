@@ -12,6 +12,7 @@
 #ifdef __cplusplus
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
+#include <cuda_fp8.h>
 #endif
 #include <cuda_runtime.h>
 #endif

@@ -207,8 +207,17 @@ def _operand(stream: TokenStream, tokens: range) -> Operand:
     if stream.kind_at(at) is not Kind.STRING or not stream.is_at(at + 1, b"("):
         raise UnknownInstructionError("an operand")
     constraint = decode(stream.tokens[at].text).strip('"')
-    words = [decode(stream.tokens[i].text) for i in range(at + 1, tokens.stop)]
-    return Operand(constraint, " ".join(words), name)
+    return Operand(constraint, _expression(stream, range(at + 1, tokens.stop)), name)
+
+
+def _expression(stream: TokenStream, tokens: range) -> str:
+    """Return the text of an operand without its comments; `<<` and its like are two tokens."""
+    found = ""
+    end = stream.tokens[tokens.start].start
+    for token in (stream.tokens[at] for at in tokens):
+        found += (" " if token.start > end else "") + decode(token.text)
+        end = token.end
+    return found
 
 
 def template_tokens(stream: TokenStream, opener: int, closer: int) -> list[Token]:

@@ -33,7 +33,8 @@ _PTX = re.compile(
 )
 
 _API = re.compile(
-    r"^(?:cuda[A-Z_]\w*|cu[A-Z]\w+|CU[A-Z_]\w*|p?nccl\w+|P?NCCL_\w+|P?MPI_\w+|ompi_\w+"
+    r"^(?:cuda[A-Z_]\w*|cu[A-Z]\w+|CU[A-Z_][A-Z0-9_]*(?:_v\d)?(?:_st)?"
+    r"|p?nccl\w+|P?NCCL_\w+|P?MPI_\w+|ompi_\w+"
     r"|(?:cublas|curand|cusparse|cusolver|cufft|cudnn|cutensor|nvshmem|nvtx|nvml|nvrtc|nvJitLink)\w*"
     r"|(?:CUBLAS|CURAND|CUSPARSE|CUFFT|CUDNN|NVSHMEM|NVML|NVTX)\w*"
     r"|__\w+|tex[123]D\w*|texCubemap\w*|surf[123]D\w*|texture|surface|atomic[A-Z]\w*"

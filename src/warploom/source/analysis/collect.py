@@ -12,6 +12,8 @@ from warploom.source.analysis.naming import base_name
 from warploom.source.analysis.program import text_of
 from warploom.source.analysis.sites import Call, site_of
 
+_HOST_KINDS = frozenset({"pinned", "mapped"})
+
 
 @dataclass(slots=True)
 class Collected:
@@ -39,6 +41,7 @@ def collect(context: Context, calls: list[Call]) -> Collected:
     """Sort the calls of a program into records."""
     found = Collected()
     destroyed = _destroyed(calls)
+    on_devices = _on_devices(context, calls)
     for call in calls:
         if call.launch is not None or call.name in api.LAUNCHES:
             launch = builders.build_launch(context, call)
@@ -49,7 +52,7 @@ def collect(context: Context, calls: list[Call]) -> Collected:
         elif call.name in api.GROUP_CALLS:
             found.groups.append(call)
         elif call.name in api.COPIES:
-            _copy(context, call, found)
+            _copy(context, call, on_devices, found)
         elif call.name in api.MPI_RECEIVES:
             found.arrivals += builders.build_arrivals(context, call)
         elif call.name in api.ALLOCATIONS:
@@ -63,13 +66,14 @@ def collect(context: Context, calls: list[Call]) -> Collected:
     return found
 
 
-def _copy(context: Context, call: Call, found: Collected) -> None:
+def _copy(context: Context, call: Call, on_devices: frozenset[str], found: Collected) -> None:
     copy = builders.build_copy(context, call)
     if copy is None:
         return
     found.copies.append((call, copy))
     if copy.direction == "device_to_host" or (
-        copy.direction == "default" and _is_host(context, call)
+        copy.direction == "default"
+        and (_is_host(context, call) or _leaves_device(copy, on_devices))
     ):
         found.readbacks.append(builders.build_readback(context, call, copy))
 
@@ -81,6 +85,22 @@ def _is_host(context: Context, call: Call) -> bool:
     if variable is None:
         return False
     return "vector" in variable.type or bool(variable.dims) or variable.pointers == 0
+
+
+def _leaves_device(copy: r.Copy, on_devices: frozenset[str]) -> bool:
+    """Tell whether a `cudaMemcpyDefault` takes memory of a device to what is none."""
+    return not on_devices.isdisjoint(copy.src_roots) and on_devices.isdisjoint(copy.dst_roots)
+
+
+def _on_devices(context: Context, calls: list[Call]) -> frozenset[str]:
+    """Return the names of the buffers that are allocated on devices."""
+    signatures = [(c, api.ALLOCATIONS[c.name]) for c in calls if c.name in api.ALLOCATIONS]
+    return frozenset(
+        name
+        for call, signature in signatures
+        if signature.kind not in _HOST_KINDS
+        for name in context.names(call, call.arg(signature.pointer))
+    )
 
 
 def _destroyed(calls: list[Call]) -> dict[str, list[int]]:

@@ -2,6 +2,7 @@
 #pragma once
 
 #ifdef __cplusplus
+#include <iostream>  // which Open MPI's C++ part brings
 extern "C" {
 #endif
 
@@ -49,6 +50,7 @@ typedef void MPI_User_function(void*, void*, int*, MPI_Datatype*);
 #define MPI_MAX_ERROR_STRING 256
 #define MPI_COMM_TYPE_SHARED 0
 #define MPI_IN_PLACE ((void*)1)
+#define MPI_BSEND_OVERHEAD 128
 #define MPI_BOTTOM ((void*)0)
 #define MPI_STATUS_IGNORE ((MPI_Status*)0)
 #define MPI_STATUSES_IGNORE ((MPI_Status*)0)
@@ -234,6 +236,9 @@ int MPI_Info_free(MPI_Info*);
 
 int MPI_Send(const void*, int, MPI_Datatype, int, int, MPI_Comm);
 int MPI_Ssend(const void*, int, MPI_Datatype, int, int, MPI_Comm);
+int MPI_Bsend(const void*, int, MPI_Datatype, int, int, MPI_Comm);
+int MPI_Buffer_attach(void*, int);
+int MPI_Buffer_detach(void*, int*);
 int MPI_Rsend(const void*, int, MPI_Datatype, int, int, MPI_Comm);
 int MPI_Issend(const void*, int, MPI_Datatype, int, int, MPI_Comm, MPI_Request*);
 int MPI_Recv(void*, int, MPI_Datatype, int, int, MPI_Comm, MPI_Status*);
@@ -321,6 +326,9 @@ int MPI_Type_create_subarray(int, const int*, const int*, const int*, int, MPI_D
                              MPI_Datatype*);
 int MPI_Type_create_resized(MPI_Datatype, MPI_Aint, MPI_Aint, MPI_Datatype*);
 int MPI_Type_get_extent(MPI_Datatype, MPI_Aint*, MPI_Aint*);
+int MPI_Get_address(const void*, MPI_Aint*);
+MPI_Aint MPI_Aint_add(MPI_Aint, MPI_Aint);
+MPI_Aint MPI_Aint_diff(MPI_Aint, MPI_Aint);
 int MPI_Type_extent(MPI_Datatype, MPI_Aint*);
 int MPI_Info_set(MPI_Info, const char*, const char*);
 int MPI_Info_get(MPI_Info, const char*, int, char*, int*);

@@ -135,6 +135,7 @@ typedef enum cudaError {
   cudaErrorInvalidResourceType = 914,
   cudaErrorInvalidResourceConfiguration = 915,
   cudaErrorUnknown = 999,
+  cudaErrorApiFailureBase = 10000,
 } cudaError;
 typedef enum cudaError cudaError_t;
 

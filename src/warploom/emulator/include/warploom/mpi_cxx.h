@@ -40,6 +40,9 @@ class Comm : public warploom_handle<Comm, MPI_Comm> {
   void Ssend(const void* buffer, int count, const Datatype& type, int dest, int tag) const {
     MPI_Ssend(buffer, count, type, dest, tag, handle_);
   }
+  void Bsend(const void* buffer, int count, const Datatype& type, int dest, int tag) const {
+    MPI_Bsend(buffer, count, type, dest, tag, handle_);
+  }
   void Recv(void* buffer, int count, const Datatype& type, int source, int tag) const {
     MPI_Recv(buffer, count, type, source, tag, handle_, MPI_STATUS_IGNORE);
   }
@@ -283,6 +286,17 @@ inline int Query_thread() {
   return provided;
 }
 inline void Finalize() { MPI_Finalize(); }
+inline void Attach_buffer(void* buffer, int size) { MPI_Buffer_attach(buffer, size); }
+inline int Detach_buffer(void*& buffer) {
+  int size = 0;
+  MPI_Buffer_detach(&buffer, &size);
+  return size;
+}
+inline Aint Get_address(const void* location) {
+  Aint address = 0;
+  MPI_Get_address(location, &address);
+  return address;
+}
 inline double Wtime() { return MPI_Wtime(); }
 inline double Wtick() { return MPI_Wtick(); }
 inline void Get_processor_name(char* name, int& length) { MPI_Get_processor_name(name, &length); }

@@ -59,6 +59,7 @@ inline constexpr int ERR_TRUNCATE = MPI_ERR_TRUNCATE;
 inline constexpr int ERR_OTHER = MPI_ERR_OTHER;
 inline constexpr int ERR_INTERN = MPI_ERR_INTERN;
 inline constexpr int ERR_LASTCODE = MPI_ERR_LASTCODE;
+inline constexpr int BSEND_OVERHEAD = MPI_BSEND_OVERHEAD;
 inline constexpr int ANY_SOURCE = MPI_ANY_SOURCE;
 inline constexpr int ANY_TAG = MPI_ANY_TAG;
 inline constexpr int PROC_NULL = MPI_PROC_NULL;

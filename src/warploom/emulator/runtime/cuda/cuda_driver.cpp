@@ -34,35 +34,6 @@ CUresult result(cudaError_t error) {
 
 void* pointer(CUdeviceptr p) { return reinterpret_cast<void*>(p); }
 
-struct DriverError {
-  CUresult code;
-  const char* name;
-  const char* text;
-};
-#define ENTRY(code, text) {code, #code, text}
-constexpr DriverError kDriverErrors[] = {
-    ENTRY(CUDA_SUCCESS, "no error"),
-    ENTRY(CUDA_ERROR_INVALID_VALUE, "invalid argument"),
-    ENTRY(CUDA_ERROR_OUT_OF_MEMORY, "out of memory"),
-    ENTRY(CUDA_ERROR_NOT_INITIALIZED, "initialization error"),
-    ENTRY(CUDA_ERROR_DEINITIALIZED, "driver shutting down"),
-    ENTRY(CUDA_ERROR_NO_DEVICE, "no CUDA-capable device is detected"),
-    ENTRY(CUDA_ERROR_INVALID_DEVICE, "invalid device ordinal"),
-    ENTRY(CUDA_ERROR_INVALID_CONTEXT, "invalid device context"),
-    ENTRY(CUDA_ERROR_INVALID_HANDLE, "invalid resource handle"),
-    ENTRY(CUDA_ERROR_NOT_READY, "device not ready"),
-    ENTRY(CUDA_ERROR_NOT_SUPPORTED, "operation not supported"),
-    ENTRY(CUDA_ERROR_UNKNOWN, "unknown error"),
-};
-#undef ENTRY
-
-const DriverError* find(CUresult code) {
-  for (const DriverError& entry : kDriverErrors) {
-    if (entry.code == code) return &entry;
-  }
-  return nullptr;
-}
-
 }  // namespace
 
 CUresult cuInit(unsigned flags) {
@@ -72,17 +43,6 @@ CUresult cuInit(unsigned flags) {
 }
 
 CUresult cuDriverGetVersion(int* version) { return result(cudaDriverGetVersion(version)); }
-
-CUresult cuGetErrorName(CUresult error, const char** name) {
-  const DriverError* entry = find(error);
-  if (name) *name = entry ? entry->name : nullptr;
-  return entry ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
-}
-CUresult cuGetErrorString(CUresult error, const char** text) {
-  const DriverError* entry = find(error);
-  if (text) *text = entry ? entry->text : nullptr;
-  return entry ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
-}
 
 CUresult cuDeviceGetCount(int* count) {
   if (!g_initialized) return CUDA_ERROR_NOT_INITIALIZED;
@@ -102,7 +62,15 @@ CUresult cuDeviceGetName(char* name, int length, CUdevice device) {
   return error;
 }
 CUresult cuDeviceGetAttribute(int* value, CUdevice_attribute attribute, CUdevice device) {
+  if (attribute == CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED) {
+    if (!find_device(device)) return CUDA_ERROR_INVALID_DEVICE;
+    *value = 0;  // cuMemCreate and what goes with it are not emulated
+    return CUDA_SUCCESS;
+  }
   return result(cudaDeviceGetAttribute(value, static_cast<cudaDeviceAttr>(attribute), device));
+}
+CUresult cuDeviceCanAccessPeer(int* reachable, CUdevice device, CUdevice peer) {
+  return result(cudaDeviceCanAccessPeer(reachable, device, peer));
 }
 CUresult cuDeviceTotalMem(size_t* bytes, CUdevice device) {
   cudaDeviceProp prop;

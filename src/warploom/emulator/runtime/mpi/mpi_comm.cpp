@@ -224,6 +224,7 @@ int MPI_Finalize() {
   const Place place = enter(MPI_COMM_WORLD, "MPI_Finalize");
   await(place, *post(place, "MPI_Finalize", "", {}));
   report_unfinished();
+  forget_buffer();
   g_phase[&current_process()] = Phase::After;
   return MPI_SUCCESS;
 }

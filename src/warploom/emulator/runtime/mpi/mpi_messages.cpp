@@ -158,6 +158,8 @@ bool is_deferred(const Comm& comm, int rank) {
                              [](const auto& one) { return defers(*one); });
 }
 
+}  // namespace
+
 void wait_for_match(Comm& comm, Message& message, const char* what) {
   if (!message.matched && is_deferred(comm, message.destination)) {
     linger(comm, what);
@@ -169,6 +171,8 @@ void wait_for_match(Comm& comm, Message& message, const char* what) {
                                        ", which has posted no receive for it";
                               }});
 }
+
+namespace {
 
 // MPI may let a small send wait for its receive, too. It does in the lazy schedule, until nobody
 // else can go on.

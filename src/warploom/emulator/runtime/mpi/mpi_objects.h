@@ -123,6 +123,8 @@ void check_thread(const char* what);  // whether the running thread may call MPI
 extern bool g_reducing;               // an operation of the program's runs
 Place enter(MPI_Comm handle, const char* what, MPI_Datatype type = MPI_DATATYPE_NULL);
 Comm* new_comm(std::vector<int> world);
+// mpi_buffers.cpp: MPI_Finalize ends the use of the attached buffer.
+void forget_buffer();
 // By handle; some may be empty.
 const std::map<int, std::unique_ptr<Comm>>& communicators();
 // What the running process has started and not completed, and who sent it what it has not received.
@@ -215,6 +217,8 @@ warploom_mpi_request* start_send(const Place& place, const void* buffer, int cou
                                  int tag, Started how);
 warploom_mpi_request* start_receive(const Place& place, void* buffer, int count, int source,
                                     int tag, const char* what);
+// Waits until the message has a receive.
+void wait_for_match(Comm& comm, Message& message, const char* what);
 warploom_mpi_request* finished_request();  // nothing to do: a peer of MPI_PROC_NULL
 void check_peer(const Place& place, int peer, bool any, const char* what);
 void fill_status(MPI_Status* status, int source, int tag, std::size_t bytes);

@@ -345,6 +345,18 @@ int MPI_Type_get_extent(MPI_Datatype type, MPI_Aint* low, MPI_Aint* extent) {
   return MPI_SUCCESS;
 }
 
+int MPI_Get_address(const void* location, MPI_Aint* address) {
+  *address = reinterpret_cast<MPI_Aint>(location);
+  return MPI_SUCCESS;
+}
+// Addresses are plain numbers here; sums that leave the range of one wrap around.
+MPI_Aint MPI_Aint_add(MPI_Aint base, MPI_Aint distance) {
+  return static_cast<MPI_Aint>(static_cast<std::size_t>(base) + static_cast<std::size_t>(distance));
+}
+MPI_Aint MPI_Aint_diff(MPI_Aint one, MPI_Aint other) {
+  return static_cast<MPI_Aint>(static_cast<std::size_t>(one) - static_cast<std::size_t>(other));
+}
+
 int MPI_Type_extent(MPI_Datatype type, MPI_Aint* extent) {
   *extent = known_layout(type, "MPI_Type_extent").extent;
   return MPI_SUCCESS;

@@ -31,7 +31,7 @@ _CONDITIONS: dict[str, tuple[str, str]] = {
              "#define MUST 1\n#endif", "MUST"),
     "sanitize_macro": ("#ifdef __SANITIZE_THREAD__\n#define MUST 1\n#else\n#define MUST 0\n#endif",
                        "MUST"),
-    "optimize_macro": ("#if __has_include(<cuda_device_runtime_api.h>)\n#define MUST 0\n#else\n"
+    "optimize_macro": ("#if __has_include(<cuda_occupancy.h>)\n#define MUST 0\n#else\n"
                        "#define MUST 1\n#endif", "MUST"),
     # The real one has 40 bytes since NCCL 2.30, and 32 before.
     "sizeof_gin": ("static constexpr size_t kSize = sizeof(ncclGin),"

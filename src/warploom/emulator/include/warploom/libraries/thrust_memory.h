@@ -11,6 +11,8 @@
 #include <type_traits>
 #include <vector>
 
+#include "../standard_streams.h"
+
 #define THRUST_VERSION 300000
 #define THRUST_MAJOR_VERSION 3
 #define THRUST_MINOR_VERSION 0
