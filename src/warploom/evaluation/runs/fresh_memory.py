@@ -170,7 +170,7 @@ class _Steady:
         return run(self._program, replace(options, limits=replace(options.limits, seconds=seconds)))
 
     def differs_with(self, word: int, sites: Sequence[int] | None = None) -> bool:
-        """Whether `word` in fresh memory, or at `sites` alone, makes the program return another result."""
+        """Whether the program returns something else with `word`, everywhere or at `sites`."""
         options = replace(self._outcome.options, trace=0)
         if sites is None:
             return self.differs(self.run(replace(options, fresh=word)), word)
