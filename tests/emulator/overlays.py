@@ -42,6 +42,7 @@ template <class K> struct Launch { const char* name; LaunchConfig c; K k;
     }
     return 0;
   } };
+template <class...> void check_parameters() {}
 template <class K> Launch<K> launch_plain(const char* n, LaunchConfig c, K k) { return {n, c, k}; }
 template <class T> inline char key = 0;
 template <class T, class Tag> T& shared_variable(const char*) {

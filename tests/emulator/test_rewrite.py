@@ -130,7 +130,7 @@ def test_lines_and_columns_before_an_edit_stay(tmp_path: Path):
         assert text.count("\n") == code.count("\n")
         for old, new in zip(code.split("\n"), text.split("\n"), strict=True):
             if not re.search("<<<|>>>|__shared__|outer|local$|^ *lines", old):
-                assert old in new
+                assert old in re.sub(r" ::warploom::check_parameters<.*?>\(\);", "", new)
 
 
 def test_an_initialized_shared_variable_is_left_to_the_compiler(tmp_path: Path):

@@ -56,6 +56,8 @@ struct Launch {
     return 0;
   }
 };
+template <class...>
+void check_parameters() {}
 template <class K>
 Launch<K> launch_plain(const char*, LaunchConfig c, K k) {
   return {c, k};
