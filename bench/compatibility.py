@@ -7,11 +7,14 @@ fetched with `warploom doctor --fetch-nccl VERSION`.
     python bench/compatibility.py [--json] [--write docs/compatibility.md]
     python bench/compatibility.py --styles   # the programs of set-up and program styles instead
 
+`--brief` verifies with 1 seed and two timings.
+
 Each row goes to the file that `--log` names as soon as it is there, and is not made again. So the
 table can be made in pieces, also on two machines: `--part verify` needs cores and no nvcc, `--part
 compile` needs nvcc. `--merge FILE FILE` puts the files together instead of making rows.
 """
 
+import argparse
 import json
 import re
 import shutil
@@ -33,6 +36,7 @@ STYLES = (*sorted(PROGRAMS.glob("*.cu")), *(p.parent for p in PROGRAMS.glob("*/w
 RANKS = (2, 4, 8)
 NCCL = ("2.28.9", "2.30.7", "2.32.3")
 APIS = ("gin", "lsa")
+ALL, BRIEF = (Timing.LAZY, Timing.EAGER, Timing.RANDOM), (Timing.LAZY, Timing.RANDOM)
 STYLES_BEGIN, STYLES_END = "<!-- styles: begin -->\n", "<!-- styles: end -->\n"
 EXAMPLES_BEGIN, EXAMPLES_END = "<!-- examples: begin -->\n", "<!-- examples: end -->\n"
 
@@ -47,14 +51,19 @@ class Made:
     workload: Workload
 
 
-def verified(made: Made, workload: Workload, ranks: int, nccl: str, lsa: int | None) -> str:
+def verified(
+    made: Made, workload: Workload, ranks: int, nccl: str, lsa: int | None, *, brief: bool
+) -> str:
     """Return "yes", or the first finding."""
     target, reference = (
         one.with_overrides(ranks=ranks, nccl=nccl, lsa_size=lsa)
         for one in (made.workload, workload)
     )
     candidate = Program(made.program.read_text(), made.program)
-    judged = evaluate(candidate, target, reference=reference, nccl=nccl, seeds=3, nvcc=False)
+    judged = evaluate(
+        candidate, target, reference=reference, nccl=nccl, nvcc=False, seeds=1 if brief else 3,
+        timings=BRIEF if brief else ALL,
+    )  # fmt: skip
     if judged.passed:
         return "yes"
     return "no: " + (judged.findings[0].finding.kind if judged.findings else "outputs differ")
@@ -80,7 +89,7 @@ def made_of(workload: Workload, program: Path, out: Path, whole: Path) -> Made:
     return Made(made.program, made)
 
 
-def row_of(program: Path, api: str, part: str, folder: Path) -> Row:
+def row_of(program: Path, api: str, part: str, folder: Path, *, brief: bool) -> Row:
     """Return one line of the table, or the `part` of it."""
     row = {"program": program.stem, "api": api}
     workload = workload_of(program)
@@ -100,12 +109,14 @@ def row_of(program: Path, api: str, part: str, folder: Path) -> Row:
     made = made_of(workload, result.program, out, folder / f"{program.stem}-{api}-whole")
     if part != "compile":
         for ranks in RANKS:
-            row[f"{ranks} ranks"] = verified(made, workload, ranks, NCCL[-1], None)
+            row[f"{ranks} ranks"] = verified(made, workload, ranks, NCCL[-1], None, brief=brief)
         if program in EXAMPLES:
             for nccl in NCCL[:-1]:
-                row[f"4 ranks @{nccl}"] = verified(made, workload, 4, nccl, None)
+                row[f"4 ranks @{nccl}"] = verified(made, workload, 4, nccl, None, brief=brief)
             row["4 ranks, lsa 2"] = (
-                verified(made, workload, 4, NCCL[-1], 2) if api == "gin" else "not asked"
+                verified(made, workload, 4, NCCL[-1], 2, brief=brief)
+                if api == "gin"
+                else "not asked"
             )
     if part != "verify":
         for nccl in NCCL:
@@ -124,8 +135,9 @@ def logged(files: Iterable[Path]) -> dict[tuple[str, str], Row]:
     return rows
 
 
-def make_rows(chosen: Sequence[Path], part: str, jobs: int, log: Path | None) -> list[Row]:
+def make_rows(chosen: Sequence[Path], options: argparse.Namespace) -> list[Row]:
     """Make the rows that the log lacks, several side by side; return all."""
+    log: Path | None = options.log
     known = logged([log] if log else [])
     writing = Lock()
 
@@ -134,13 +146,13 @@ def make_rows(chosen: Sequence[Path], part: str, jobs: int, log: Path | None) ->
         if row := known.get((program.stem, api)):
             return row
         with tempfile.TemporaryDirectory() as name:
-            row = row_of(program, api, part, Path(name))
+            row = row_of(program, api, options.part, Path(name), brief=options.brief)
         if log:
             with writing, log.open("a") as out:
                 out.write(json.dumps(row) + "\n")
         return row
 
-    with ThreadPoolExecutor(jobs) as pool:
+    with ThreadPoolExecutor(options.jobs) as pool:
         return list(pool.map(made, [(program, api) for program in chosen for api in APIS]))
 
 
@@ -180,16 +192,14 @@ def main() -> None:
     parser.add_argument("--write", type=Path, help="write the table as Markdown into this page")
     parser.add_argument("--styles", action="store_true", help="programs of styles")
     parser.add_argument("--only", help="one program, by name")
+    parser.add_argument("--brief", action="store_true", help="1 seed, lazy and random networks")
     parser.add_argument("--part", choices=("all", "verify", "compile"), default="all")
     parser.add_argument("--jobs", type=int, default=1, help="rows that are made side by side")
     parser.add_argument("--log", type=Path, help="write each row here; go on where it ends")
     parser.add_argument("--merge", type=Path, nargs="+", help="logs of parts, instead of runs")
     options = parser.parse_args()
     chosen = [p for p in (STYLES if options.styles else EXAMPLES) if options.only in (None, p.stem)]
-    if options.merge:
-        rows = list(logged(options.merge).values())
-    else:
-        rows = make_rows(chosen, options.part, options.jobs, options.log)
+    rows = list(logged(options.merge).values()) if options.merge else make_rows(chosen, options)
     columns = max((list(row) for row in rows), key=len)
     rows = [{column: row.get(column, "") for column in columns} for row in rows]
     show(rows, options.json, "transforms of the programs")
