@@ -211,6 +211,17 @@ def test_unchecked_calls_are_counted_once(tmp_path: Path) -> None:
     assert "2 CUDA or NCCL calls" in warning.message and "4, 7" in warning.message
 
 
+def test_the_programs_own_names_have_no_status_to_drop(tmp_path: Path) -> None:
+    place = tmp_path / "p.cu"
+    place.write_text(
+        "inline void cudaAssert(cudaError_t code) { if (code) exit(1); }\n"
+        "#define cudaErrChk(ans) { cudaAssert((ans)); }\n"
+        "int main() {\n  float* d;\n  cudaErrChk(cudaMalloc(&d, 4));\n  cudaMemset(d, 0, 4);\n}\n"
+    )
+    (warning,) = CUDAAnalyzer(place).analyze().warnings
+    assert "1 CUDA or NCCL calls ignore their status (lines 6)" in warning.message
+
+
 def test_a_macro_before_a_call_takes_its_status(tmp_path: Path) -> None:
     place = tmp_path / "p.cu"
     place.write_text(

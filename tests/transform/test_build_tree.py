@@ -61,14 +61,14 @@ def test_refusals_name_the_users_lines(tree: Path) -> None:
     path = tree / "src" / "comm.cu"
     path.write_text(
         path.read_text() + "ncclResult_t (*odd)(void*) = &ncclCommFinalize;\n"
-        "void window(ncclComm_t c, void* p, ncclWindow_t* w) {\n"
-        "  ncclCommWindowRegister(c, p, 64, w, NCCL_WIN_COLL_SYMMETRIC);\n"
+        "void own(ncclComm_t c, const ncclDevCommRequirements* r, ncclDevComm* d) {\n"
+        "  ncclDevCommCreate(c, r, d);\n"
         "}\n"
     )
     plan = planned(tree_programs(tree)[0], Api.LSA, tree)
     found = [(Path(one.file).name, one.line) for one in plan.refusals]
     lines = path.read_text().split("\n")
-    at = next(n for n, line in enumerate(lines, 1) if "ncclCommWindowRegister" in line)
+    at = next(n for n, line in enumerate(lines, 1) if "ncclDevCommCreate" in line)
     assert ("comm.cu", at) in found
     assert plan.files == ()
 

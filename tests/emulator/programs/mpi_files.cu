@@ -31,6 +31,15 @@ void errors() {
   RIGHT(MPI_File_delete("none.bin", MPI_INFO_NULL) == MPI_ERR_NO_SUCH_FILE);
 }
 
+// Ranks that come late delete nothing that the others have made.
+void delete_first() {
+  MPI_File file;
+  MPI_File_delete("fresh.bin", MPI_INFO_NULL);
+  RIGHT(open("fresh.bin", MPI_MODE_CREATE | MPI_MODE_WRONLY | MPI_MODE_DELETE_ON_CLOSE, &file) ==
+        MPI_SUCCESS);
+  MPI_File_close(&file);
+}
+
 // Each rank's part comes from its device.
 void write_parts(int* device) {
   MPI_File file;
@@ -155,6 +164,7 @@ int main(int argc, char** argv) {
   int* device;
   cudaMalloc(&device, 64);
   errors();
+  delete_first();
   write_parts(device);
   read_by_views();
   read_back(device);

@@ -79,6 +79,7 @@ def ignored_statuses(program: Program, calls: list[Call]) -> tuple[IgnoredStatus
             or api.TEARDOWN.fullmatch(call.name)
             or call.owner is not None
             or id(call.function) in program.macros
+            or program.functions_named(call.name)  # the program's own, such as a macro cudaErrChk
         ):
             continue
         if call.function.kind == "host" and not site_of(program, call).checked:
