@@ -1,5 +1,7 @@
 """Kernels as plain pointers: `(void*)kernel` must tell the runtime how to call the kernel."""
 
+from collections.abc import Iterator
+
 from warploom.emulator.tokens import Kind, TokenStream
 from warploom.source.edits import TextEdit
 
@@ -8,7 +10,11 @@ _NAMED_CASTS = (b"reinterpret_cast", b"static_cast")
 
 def kernel_names(stream: TokenStream) -> set[bytes]:
     """Return the names of the `__global__` functions that the text declares."""
-    names: set[bytes] = set()
+    return {stream.tokens[opening - 1].text for opening in kernel_parameters(stream)}
+
+
+def kernel_parameters(stream: TokenStream) -> Iterator[int]:
+    """Yield the `(` of each `__global__` function's parameters; its name is right before."""
     for at, token in enumerate(stream.tokens):
         if token.text != b"__global__":
             continue
@@ -17,12 +23,11 @@ def kernel_names(stream: TokenStream) -> set[bytes]:
             here = stream.tokens[position]
             follows = stream.is_at(position + 1, b"(")
             if here.kind is Kind.NAME and follows and not here.text.startswith(b"__"):
-                names.add(here.text)
+                yield position + 1
                 break
             if here.text == b"(":
                 position = stream.closing(position) or position
             position += 1
-    return names
 
 
 def pointer_edits(stream: TokenStream, kernels: set[bytes]) -> list[TextEdit]:

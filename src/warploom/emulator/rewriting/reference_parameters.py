@@ -7,6 +7,7 @@ name of the type may hide that.
 
 from collections.abc import Iterator, Sequence
 
+from warploom.emulator.rewriting.kernel_pointers import kernel_parameters
 from warploom.emulator.tokens import Kind, Token, TokenStream
 from warploom.source.edits import TextEdit, decode
 
@@ -23,11 +24,10 @@ _BUILT_IN = frozenset(
 def reference_edits(stream: TokenStream) -> list[TextEdit]:
     """Return edits by which kernels tell, where they begin, of parameters that are references."""
     edits: list[TextEdit] = []
-    for at, token in enumerate(stream.tokens):
-        kernel = token.text == b"__global__" and token.directive < 0
-        opening = _parameters(stream, at + 1) if kernel else None
-        closing = stream.closing(opening) if opening is not None else None
-        if opening is None or closing is None or not stream.is_at(closing + 1, b"{"):
+    for opening in kernel_parameters(stream):
+        closing = stream.closing(opening)
+        in_macro = stream.tokens[opening].directive >= 0
+        if in_macro or closing is None or not stream.is_at(closing + 1, b"{"):
             continue
         types = ", ".join(
             asked
@@ -38,18 +38,6 @@ def reference_edits(stream: TokenStream) -> list[TextEdit]:
             place = stream.tokens[closing + 1].end
             edits.append(TextEdit(place, place, f" ::warploom::check_parameters<{types}>();"))
     return edits
-
-
-def _parameters(stream: TokenStream, at: int) -> int | None:
-    """Return the `(` of the kernel whose `__global__` is before token `at`."""
-    while at < len(stream) and stream.tokens[at].text not in (b";", b"{", b"}"):
-        if stream.is_at(at, b"("):
-            name = stream.tokens[at - 1]
-            if name.kind is Kind.NAME and not name.text.startswith(b"__"):
-                return at
-            at = stream.closing(at) or at
-        at += 1
-    return None
 
 
 def _split(tokens: Sequence[Token]) -> Iterator[list[Token]]:

@@ -26,7 +26,7 @@ WARPLOOM_UNCHECKED inline _WT broadcast_lanes(unsigned mask, _WT value, unsigned
   constexpr std::size_t kWords = (sizeof(_WT) + 7) / 8;
   uint64_t words[kWords] = {};
   std::memcpy(words, &value, sizeof(_WT));
-  for (uint64_t& word : words) word = warp_exchange(mask, word, source, WarpOperation::Shuffle);
+  for (uint64_t& word : words) word = warp_exchange(mask, word, source);
   std::memcpy(&value, words, sizeof(_WT));
   return value;
 }

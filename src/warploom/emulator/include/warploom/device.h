@@ -330,8 +330,9 @@ WARPLOOM_INLINED inline void warp_barrier(unsigned mask) {
   warp_order();
 }
 // Every lane of `mask` gives a value and gets the one of `source` (undefined if it gave none).
-WARPLOOM_INLINED inline std::uint64_t warp_exchange(unsigned mask, std::uint64_t value,
-                                                    unsigned source, WarpOperation operation) {
+WARPLOOM_INLINED inline std::uint64_t warp_exchange(
+    unsigned mask, std::uint64_t value, unsigned source,
+    WarpOperation operation = WarpOperation::Shuffle) {
   warp_meet(mask, value, operation);
   return warp_value(value, source);
 }

@@ -161,7 +161,7 @@ int all_gather(const void* send, int sendcount, MPI_Datatype sendtype, void* rec
   const int ranks = place.comm->size();
   const std::vector<Used> blocks = all_of(recv, layout, ranks);
   check_apart(blocks, what);
-  if (send != MPI_IN_PLACE) check_elements(sendtype, recvtype, what);
+  check_elements(send, sendtype, recvtype, what);
   std::vector<Lent> lent;
   for (int rank = 0; rank < ranks; rank++) {
     lent.push_back({at(recv, layout.offset(rank)), counts[rank], recvtype, true});
@@ -174,7 +174,7 @@ int all_gather(const void* send, int sendcount, MPI_Datatype sendtype, void* rec
     lent.push_back({send, sendcount, sendtype, false});
   }
   auto meeting =
-      post(place, what, in_place_details(send), read_buffer(given.start, given.bytes, what));
+      post(place, what, with_place("", send), read_buffer(given.start, given.bytes, what));
   // The lists may be gone when the call is completed.
   std::vector<int> sizes(counts, counts + ranks), starts(displacements, displacements + ranks);
   return end_collective(
@@ -248,10 +248,9 @@ int MPI_Alltoall(const void* send, int sendcount, MPI_Datatype sendtype, void* r
                  MPI_Datatype recvtype, MPI_Comm comm) {
   const Blocks in = even(recvcount, recvtype, "MPI_Alltoall");
   const Blocks out = send == MPI_IN_PLACE ? in : even(sendcount, sendtype, "MPI_Alltoall");
-  if (send != MPI_IN_PLACE) check_elements(sendtype, recvtype, "MPI_Alltoall");
+  check_elements(send, sendtype, recvtype, "MPI_Alltoall");
   return all_to_all(send, out, recv, in, comm, recvtype,
-                    format("%zu bytes to each%s", out.bytes(0), in_place_details(send)),
-                    "MPI_Alltoall");
+                    with_place(format("%zu bytes to each", out.bytes(0)), send), "MPI_Alltoall");
 }
 int MPI_Alltoallv(const void* send, const int* sendcounts, const int* senddispls,
                   MPI_Datatype sendtype, void* recv, const int* recvcounts, const int* recvdispls,
@@ -259,8 +258,8 @@ int MPI_Alltoallv(const void* send, const int* sendcounts, const int* senddispls
   const Blocks in = uneven(recvcounts, recvdispls, recvtype, "MPI_Alltoallv");
   const Blocks out =
       send == MPI_IN_PLACE ? in : uneven(sendcounts, senddispls, sendtype, "MPI_Alltoallv");
-  if (send != MPI_IN_PLACE) check_elements(sendtype, recvtype, "MPI_Alltoallv");
-  return all_to_all(send, out, recv, in, comm, recvtype, in_place_details(send), "MPI_Alltoallv");
+  check_elements(send, sendtype, recvtype, "MPI_Alltoallv");
+  return all_to_all(send, out, recv, in, comm, recvtype, with_place("", send), "MPI_Alltoallv");
 }
 
 }  // extern "C"

@@ -59,7 +59,7 @@ int all_reduce(const void* send, void* recv, int count, MPI_Datatype type, MPI_O
   const std::size_t bytes = extent(count, type, what);
   note_moving(recv, what, 2);
   check_aliasing({{send, bytes}}, {{recv, bytes}}, what);
-  auto meeting = post(place, what, reduction_details(count, type, op, -1) + in_place_details(send),
+  auto meeting = post(place, what, with_place(reduction_details(count, type, op, -1), send),
                       read_buffer(send == MPI_IN_PLACE ? recv : send, bytes, what));
   return end_reduction(place, meeting, send, recv, count, type, op, request, what);
 }
@@ -73,10 +73,10 @@ int all_gather(const void* send, int sendcount, MPI_Datatype sendtype, void* rec
   const bool in_place = send == MPI_IN_PLACE;
   const std::size_t bytes = in_place ? block : extent(sendcount, sendtype, what);
   require(bytes == block, what, "a rank sends another size than it receives from each rank");
-  if (!in_place) check_elements(sendtype, recvtype, what);
+  check_elements(send, sendtype, recvtype, what);
   const int ranks = place.comm->size();
   check_aliasing({{send, bytes}}, {{recv, block * static_cast<std::size_t>(ranks)}}, what);
-  auto meeting = post(place, what, format("%zu bytes from each%s", bytes, in_place_details(send)),
+  auto meeting = post(place, what, with_place(format("%zu bytes from each", bytes), send),
                       read_buffer(in_place ? at(recv, mine) : send, bytes, what));
   return end_collective(
       place, meeting, {},

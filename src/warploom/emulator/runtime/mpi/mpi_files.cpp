@@ -63,8 +63,7 @@ int open_together(const Place& place, const char* path, int amode, MPI_File* out
                   const char* what) {
   // What each rank did before the call, such as MPI_File_delete, is done: Open MPI makes a
   // communicator of its own first.
-  const auto begun = post(place, what, "begins", {});
-  await(place, *begun);
+  await(place, *post(place, what, "begins", {}));
   FileSide side;
   const bool first = place.rank == 0;
   int error = first ? open_side(side, path, amode, true) : 0;

@@ -50,9 +50,13 @@ void check_aliasing(const std::vector<Used>& read, const std::vector<Used>& writ
   }
 }
 
-const char* in_place_details(const void* send) { return send == MPI_IN_PLACE ? ", in place" : ""; }
+std::string with_place(std::string details, const void* send) {
+  if (send != MPI_IN_PLACE) return details;
+  return details.empty() ? "in place" : details + ", in place";
+}
 
-void check_elements(MPI_Datatype sent, MPI_Datatype received, const char* what) {
+void check_elements(const void* send, MPI_Datatype sent, MPI_Datatype received, const char* what) {
+  if (send == MPI_IN_PLACE) return;
   const std::string out = elements_of(sent), in = elements_of(received);
   if (out.empty() || in.empty() || out == in) return;
   fail(kinds::mpi_mismatch,

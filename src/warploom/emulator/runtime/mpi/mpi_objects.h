@@ -166,9 +166,9 @@ void require_committed(MPI_Datatype type, const char* what);
 // The elements of a type in words, where both sides must agree; empty for bytes, which fit all.
 std::string elements_of(MPI_Datatype type);
 // Ends the run where a collective call sends other elements than it receives.
-void check_elements(MPI_Datatype sent, MPI_Datatype received, const char* what);
-// MPI_IN_PLACE is for all ranks of these calls: what a meeting compares of it.
-const char* in_place_details(const void* send);
+void check_elements(const void* send, MPI_Datatype sent, MPI_Datatype received, const char* what);
+// What a meeting compares of a call where MPI_IN_PLACE is for all ranks or none.
+std::string with_place(std::string details, const void* send);
 MPI_Datatype element_type(MPI_Datatype type);  // what a derived one is made of
 
 // The running rank is about to move a buffer's data. Where that is a device's, it is a call of the

@@ -53,8 +53,7 @@ WARPLOOM_UNCHECKED inline _WT lane_value(unsigned mask, const _WT& value, unsign
   constexpr std::size_t words = (sizeof(_WT) + 7) / 8;
   std::uint64_t parts[words] = {};
   std::memcpy(parts, &value, sizeof(_WT));
-  for (std::uint64_t& part : parts)
-    part = warp_exchange(mask, part, source, WarpOperation::Shuffle);
+  for (std::uint64_t& part : parts) part = warp_exchange(mask, part, source);
   _WT result = value;
   std::memcpy(static_cast<void*>(&result), parts, sizeof(_WT));
   return result;
