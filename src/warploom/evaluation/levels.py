@@ -3,7 +3,7 @@
 import contextlib
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -37,7 +37,7 @@ from warploom.evaluation.legality.object_rules import (
 )
 from warploom.evaluation.legality.unread_text import UNREAD
 from warploom.evaluation.merged_findings import merge, renamed
-from warploom.evaluation.nvcc_findings import nvcc_findings
+from warploom.evaluation.nvcc_findings import nvcc_findings, register_findings
 from warploom.evaluation.parts import Parts, add, serious, verified
 from warploom.evaluation.reading import frame_of, read_program
 from warploom.evaluation.records import BENCHMARK, BuildRecord, Evaluation
@@ -292,7 +292,10 @@ class Judge:
             found = [Finding("nvcc", Severity.ERROR, result.message, result.hint, result.file)]
             record = BuildRecord("nvcc", ok=False)
         else:
-            found = [] if result.ok else nvcc_findings(result, path)
+            if result.ok:
+                found = register_findings(result, _largest_blocks(parts), path)
+            else:
+                found = nvcc_findings(result, path)
             record = BuildRecord("nvcc", result.ok, result.seconds, result.cached)
         if not found:
             return replace(parts, builds=(*parts.builds, record))
@@ -401,3 +404,12 @@ class Judge:
             benchmark=timed,
             left_out=self.task.leave_out,
         )
+
+
+def _largest_blocks(parts: Parts) -> Mapping[str, int]:
+    """Return the most threads of a block with which any run launched each kernel."""
+    found: dict[str, int] = {}
+    for outcome in parts.verification.outcomes if parts.verification else ():
+        for kernel, threads in outcome.largest_blocks.items():
+            found[kernel] = max(found.get(kernel, 0), threads)
+    return found

@@ -12,6 +12,7 @@ from warploom.evaluation.compare.readers import Frames
 from warploom.evaluation.compare.reference import Reference
 from warploom.evaluation.compare.reference_variation import Standard, all_same
 from warploom.evaluation.records import OutputComparison, summarize
+from warploom.evaluation.runs.concurrent_kernels import judge_concurrency
 from warploom.evaluation.runs.emulated import ended, run_plan
 from warploom.evaluation.runs.fresh_memory import judge_fresh_reads
 from warploom.evaluation.runs.plan import ProgressCallback
@@ -62,6 +63,8 @@ def verify(
     for spec, outcome in zip(plan, outcomes, strict=False):
         told.add(spec, outcome, standard, facts)
     if machine is None:
+        runs = list(zip(plan, told.findings, strict=False))
+        told.findings = judge_concurrency(runs, standard.trusted_findings)
         unset = unset_findings(
             program,
             reference.build,

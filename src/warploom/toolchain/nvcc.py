@@ -9,7 +9,7 @@ import sys
 import tempfile
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +26,7 @@ from warploom.toolchain.cache import cached_folder
 from warploom.toolchain.compilers import folders_of
 from warploom.toolchain.folders import is_of_system, names_in
 from warploom.toolchain.nccl import NcclHeaders, get_nccl, headers_digest
+from warploom.toolchain.registers import registers_of
 from warploom.toolchain.sandbox import run_sandboxed
 
 _LIMITS = Limits(seconds=600.0, memory_mb=16384, output_mb=16)
@@ -71,7 +72,10 @@ class NvccError:
 
 @dataclass(frozen=True, slots=True)
 class NvccResult:
-    """What nvcc said of a program; `nccl` is the version of the headers that it saw."""
+    """What nvcc said of a program; `nccl` is the version of the headers that it saw.
+
+    `registers` are those of a thread, by kernel (`registers.py`).
+    """
 
     ok: bool
     log: str
@@ -79,6 +83,7 @@ class NvccResult:
     cached: bool
     errors: tuple[NvccError, ...]
     nccl: str
+    registers: Mapping[str, int] = field(default_factory=dict[str, int])
 
 
 def _candidates() -> Iterator[Path]:
@@ -268,7 +273,7 @@ class _Gate:
         back_ends = () if all_back_ends else _ONE_BACK_END
         defines = [f"-D{n}={v}" if v else f"-D{n}" for n, v in sorted(spec.defines.items())]
         self.flags = [
-            "-std=c++17", f"-arch={arch}", "-O2", "-w",
+            "-std=c++17", f"-arch={arch}", "-O2", "-w", "-Xptxas", "-v",
             *(f"-DNCCL_GIN_{name}_ENABLE=0" for name in back_ends), *defines,
         ]  # fmt: skip
 
@@ -362,6 +367,7 @@ def compile_gate(
         cached=cached,
         errors=() if answer["ok"] else parse_nvcc_errors(log, gate.base),
         nccl=headers.version,
+        registers=registers_of(log),
     )
 
 

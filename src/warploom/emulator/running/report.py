@@ -141,6 +141,8 @@ class Report:
     """Words of uploads that were altered, in hexadecimal (behavior/inputs.h, turned_inputs.h)."""
     ways: list[str] = field(default_factory=list[str])
     """Which ways conditions took, as behavior/ways.cpp writes it."""
+    largest_blocks: dict[str, int] = field(default_factory=dict[str, int])
+    """The most threads of a block with which each kernel was launched."""
     read_back_digest: str = ""
     """Of all bytes that were read back, by the key that the runtime was given."""
 
@@ -328,6 +330,8 @@ def _take(line: _Line, report: Report) -> None:
         report.inputs += line.texts("words")
     elif event == "ways":
         report.ways += line.texts("ways")
+    elif event == "block":
+        report.largest_blocks[line.text("kernel")] = line.count("threads")
     elif event == "exit":
         code = line.number_or_none("code")
         report.exit_codes[line.count("rank")] = 0 if code is None else code

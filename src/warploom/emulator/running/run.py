@@ -124,6 +124,7 @@ def run(
         stats=report.stats,
         inputs=tuple(report.inputs),
         ways=tuple(map(way_taken, report.ways)),
+        largest_blocks=report.largest_blocks,
         seconds=process.seconds,
         memory_mb=process.memory_mb,
         sandbox=result.kind,

@@ -279,7 +279,8 @@ class EmulatorRun:
     `stale_reads.py`). `suspicions` are findings where nothing else explains a failure
     (`suspicions.py` there).
     `inputs` are the words of uploads that were altered, in hexadecimal (`RunOptions.inputs`).
-    `ways` are the conditions that a watched text came to.
+    `ways` are the conditions that a watched text came to. `largest_blocks` are the most threads of
+    a block with which each kernel was launched, by its name in the text.
     """
 
     state: State
@@ -300,6 +301,7 @@ class EmulatorRun:
     suspicions: tuple[Finding, ...] = ()
     inputs: tuple[str, ...] = ()
     ways: tuple[WayTaken, ...] = ()
+    largest_blocks: Mapping[str, int] = field(default_factory=dict[str, int])
 
     @property
     def verdict(self) -> Verdict:

@@ -88,10 +88,18 @@ class Standard:
         found = self._defects(spec) or self._unsteady(spec.seed)
         return [replace(item, seed=spec.seed) for item in found]
 
-    def _defects(self, spec: RunSpec) -> list[Finding]:
+    def trusted_findings(self, spec: RunSpec) -> list[Finding]:
+        """Return what a run of the trusted program shows that is like the candidate's."""
+        return findings_of(self._run_like(spec))
+
+    def _run_like(self, spec: RunSpec) -> EmulatorRun:
         reference = self.reference
         options = run_options(reference.workload, spec, reference.facts.processes)
         [outcome] = judge_fresh_reads(reference.build, [run(reference.build, options)])
+        return outcome
+
+    def _defects(self, spec: RunSpec) -> list[Finding]:
+        outcome = self._run_like(spec)
         if outcome.verdict is Verdict.OK:
             return []
         told = [item for item in findings_of(outcome) if item.severity is Severity.ERROR]

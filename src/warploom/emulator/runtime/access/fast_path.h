@@ -32,11 +32,12 @@ HOT bool plainly_reachable(const Fiber& self, uintptr_t start, std::size_t bytes
 
 // Is it an access of a GPU thread to such memory, or a variable? False: it needs the slow path.
 // `distance`: see quick_access.
+template <bool write>
 HOT bool plainly_allowed(const Fiber& self, uintptr_t start, uintptr_t end, uintptr_t& distance) {
   if (plainly_reachable(self, start, end - start)) return true;
   const KnownVariable& variable = known_variable(start);
   distance = variable.distance;
-  return start >= variable.start && end <= variable.end;
+  return variable.holds<write>(start, end);
 }
 
 // Memory of the thread's own device, or the shared variable that was accessed last.

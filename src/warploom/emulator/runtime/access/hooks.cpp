@@ -170,7 +170,7 @@ template <unsigned bytes, bool write, bool aligned>
   if (--g_accesses_left <= 0 || (aligned && start % bytes)) [[unlikely]]
     return on_rare_access<bytes, write, aligned>(p, return_address);
   uintptr_t distance = 0;
-  if (!plainly_allowed(self, start, start + bytes, distance)) {
+  if (!plainly_allowed<write>(self, start, start + bytes, distance)) {
     g_stats.accesses--;
     if (!in_own_stack(p)) {
       on_other_access(p, bytes, write, return_address);
@@ -210,7 +210,7 @@ template <unsigned bytes, bool write, bool aligned>
     }
     uintptr_t distance = 0;
     const bool own = own_memory<bytes, aligned>(start);
-    if ((own || plainly_allowed(*g_current, start, start + bytes, distance)) &&
+    if ((own || plainly_allowed<write>(*g_current, start, start + bytes, distance)) &&
         watch_fast<bytes, write>(start, distance, return_address)) {
       if (write && !own) note_device_store(start - distance, bytes);
       return;
@@ -274,7 +274,7 @@ bool on_words(const void* p, std::size_t bytes, const void* return_address) {
   const auto start = reinterpret_cast<uintptr_t>(p);
   uintptr_t distance = 0;
   if (start % 4 || bytes % 4 || bytes > kSmall ||
-      !plainly_allowed(*g_current, start, start + bytes, distance)) {
+      !plainly_allowed<write>(*g_current, start, start + bytes, distance)) {
     return false;
   }
   if (write) {

@@ -57,7 +57,10 @@ inline bool quick_atomic(uintptr_t address, unsigned bytes, bool writes, Atomici
   uintptr_t start = address;
   if (address - g_places.arena >= g_places.arena_bytes) {
     const KnownVariable& variable = known_variable(address);
-    if (address < variable.start || address + bytes > variable.end) return false;
+    if (!(writes ? variable.holds<true>(address, address + bytes)
+                 : variable.holds<false>(address, address + bytes))) {
+      return false;
+    }
     start -= variable.distance;
   }
   const uintptr_t word = start & ~uintptr_t{3};

@@ -9,6 +9,7 @@
 #include "base/stats.h"
 #include "behavior/iterations.h"
 #include "cuda/graph.h"
+#include "kernels/one_at_a_time.h"
 #include "machine/virtual_time.h"
 #include "order/completions.h"
 #include "order/known_to_all.h"
@@ -147,7 +148,7 @@ void Stream::run() {
   while (!queue.empty()) {
     const std::shared_ptr<StreamOp> op = queue.front();
     if (!op->started) {
-      if (!can_start(*this, *op)) return;
+      if (!can_start(*this, *op) || waits_for_other_kernels(*this, *op)) return;
       if (g_timed && next_start(*this) > time_now()) return enqueue(this);
       start(*this, *op);
     }

@@ -59,6 +59,7 @@ struct StreamOp {
   uint32_t primary_time = 0;
   bool waited = false;           // some thread has
   bool triggered_early = false;  // some thread that had not waited let the dependents begin
+  bool beside_others = false;    // it may begin while other kernels run (one_at_a_time.h)
   bool started = false;
   bool done = false;
   std::function<void(StreamOp&)> start;

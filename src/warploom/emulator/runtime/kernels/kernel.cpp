@@ -6,6 +6,8 @@
 #include "kernels/kernel_plan.h"
 
 #include <algorithm>
+#include <map>
+#include <string>
 
 #include "base/stats.h"
 #include "behavior/inputs.h"
@@ -36,6 +38,7 @@ enum {
 
 std::vector<Kernel*> g_running;
 bool g_only_launching = false;
+std::map<std::string, uint64_t> g_largest_blocks;  // in threads, by kernel
 
 uint64_t volume(dim3 d) { return uint64_t{d.x} * d.y * d.z; }
 
@@ -102,6 +105,7 @@ void check_stacks(const Kernel& kernel) {
 }
 
 const std::vector<Kernel*>& running_kernels() { return g_running; }
+const std::map<std::string, uint64_t>& largest_blocks() { return g_largest_blocks; }
 
 Kernel::~Kernel() { std::erase(g_running, this); }
 
@@ -207,6 +211,8 @@ int plan_kernel(KernelPlan& plan, const char* name, const LaunchConfig& config, 
   if (const int error = validate(config)) return error;
   if (const int error = check_cluster_shape(name, config.grid, config.cluster)) return error;
   if (!allows_shared(plan, config.shared_bytes)) return kInvalidValue;
+  uint64_t& largest = g_largest_blocks[name];
+  largest = std::max(largest, volume(config.block));
   plan.residency = residency_of(config, *g_devices[static_cast<std::size_t>(device)]);
   if (config.cooperative && volume(config.grid) > plan.residency) return kCooperativeTooLarge;
   return 0;

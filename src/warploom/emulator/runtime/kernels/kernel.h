@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <set>
+#include <string>
 #include <vector>
 
 #include "../../include/warploom/device.h"
@@ -276,6 +277,8 @@ inline GpuThread* current_thread() { return g_current ? g_current->gpu : nullptr
 void check_stacks(const Kernel& kernel);
 // Kernels that are running now, for reports.
 const std::vector<Kernel*>& running_kernels();
+// The most threads of a block with which each kernel was launched, by the kernel's name.
+const std::map<std::string, uint64_t>& largest_blocks();
 // Joins what the block's threads have acquired; everything so far is ordered for all of them.
 void order_block(Block& block);
 // A thread has ended: barriers and warp operations that waited for it may go on.

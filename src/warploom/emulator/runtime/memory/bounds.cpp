@@ -15,6 +15,7 @@
 #include "memory/memory_arena.h"
 #include "memory/variables.h"
 #include "network/multimem.h"
+#include "order/history_read_only.h"
 #include "order/race.h"
 #include "report/report.h"
 
@@ -223,7 +224,10 @@ bool check_variable(const Variable& variable, const void* p, std::size_t bytes, 
                     .hint = "use cudaMemcpyToSymbol and cudaMemcpyFromSymbol"});
     return false;
   }
-  if (reinterpret_cast<uintptr_t>(p) + bytes <= variable.start + variable.bytes) return true;
+  if (reinterpret_cast<uintptr_t>(p) + bytes <= variable.start + variable.bytes) {
+    if (write && variable.cached && current_thread()) note_constant_store(variable, p, bytes);
+    return true;
+  }
   report_finding({.kind = kinds::out_of_bounds,
                   .message = format("%s of %zu bytes passes the end of '%s', which has %zu bytes",
                                     verb(write), bytes, variable.name, variable.bytes),

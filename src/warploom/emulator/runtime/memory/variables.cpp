@@ -87,8 +87,8 @@ void know_variable(uintptr_t address) {
   const Variable* variable = find_variable(p);
   const uintptr_t shadow = variable ? shadow_of(p) : 0;
   if (!shadow) return;
-  const uintptr_t end = variable->start + variable->bytes;
-  known_variable(address) = {variable->start, end, address - shadow};
+  const uintptr_t start = variable->start, end = start + variable->bytes;
+  known_variable(address) = {start, end, address - shadow, variable->cached ? start : end};
 }
 
 void activate_device_slow(int device) {

@@ -34,9 +34,13 @@ std::vector<Variable> all_variables();
 uintptr_t shadow_of(const void* p);
 
 // Variables that device code has accessed, by address: [start, end), and how many bytes before it
-// the history lies.
+// the history lies. What stores are looked at one by one (constants) is not known to them.
 struct KnownVariable {
-  uintptr_t start = 0, end = 0, distance = 0;
+  uintptr_t start = 0, end = 0, distance = 0, end_for_stores = 0;
+  template <bool write>
+  [[gnu::always_inline]] bool holds(uintptr_t first, uintptr_t last) const {
+    return first >= start && last <= (write ? end_for_stores : end);
+  }
 };
 constexpr unsigned kKnownVariables = 256;
 extern KnownVariable g_known_variables[kKnownVariables];

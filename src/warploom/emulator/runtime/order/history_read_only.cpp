@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bitset>
+#include <optional>
 #include <unordered_map>
 #include <vector>
 
@@ -84,6 +85,49 @@ void report_written(const Kernel& kernel, const ReadBytes& read, const Record& w
   report_finding(std::move(info));
 }
 
+// The words of constants that running kernels have stored to, by the addresses of their history.
+using ConstantWords = std::unordered_map<uintptr_t, const char*>;  // with the variable's name
+std::unordered_map<OpId, ConstantWords> g_constant_stores;
+
+// The operation's read of the word at `word` that the history holds; empty: there is none.
+Record read_of(OpId op, uintptr_t word) {
+  const Granule& history = granule_of(word);
+  for (const Plane& reads : history.reads) {
+    const Record read = reads.at(word % kGranule / 4);
+    if (read.op() == op) return read;
+  }
+  return {};
+}
+
+void report_constant(const Kernel& kernel, const char* variable, const Record& read,
+                     std::optional<uint32_t> store) {
+  FindingInfo info{.kind = kinds::data_race,
+                   .message = format("kernel %s stores to the __constant__ variable '%s' that it "
+                                     "also reads",
+                                     kernel.name, variable),
+                   .hint = "constants are read through a cache that does not follow the kernel's "
+                           "own stores: make it a __device__ variable, or store in another kernel",
+                   .rank = kernel.rank,
+                   .kernel = kernel.name};
+  info.where.pc[0] = read.pc();
+  if (store) info.other.pc[0] = *store;
+  report_finding(std::move(info));
+}
+
+void check_constants_of(const Kernel& kernel) {
+  const auto found = g_constant_stores.find(kernel.op->op);
+  if (found == g_constant_stores.end()) return;
+  for (const auto& [word, variable] : found->second) {
+    const Record read = read_of(kernel.op->op, word);
+    if (!read.op()) continue;
+    const Record write = granule_of(word).write.at(word % kGranule / 4);
+    const bool own = write.op() == kernel.op->op;
+    report_constant(kernel, variable, read, own ? std::optional(write.pc()) : std::nullopt);
+    break;
+  }
+  g_constant_stores.erase(found);
+}
+
 void check_granules(const Kernel& kernel) {
   const auto found = g_read_only.find(kernel.op->op);
   if (found == g_read_only.end()) return;
@@ -130,9 +174,22 @@ void note_overwritten(const Record& write, uintptr_t address, std::size_t words,
   }
 }
 
+void note_constant_store(const Variable& variable, const void* p, std::size_t bytes) {
+  const uintptr_t start = shadow_of(p);
+  if (!g_config.race || !start) return;
+  const Block& block = *current_thread()->block;
+  for (uintptr_t word = start & ~uintptr_t{3}; word < start + bytes; word += 4) {
+    // The store takes earlier reads out of the history.
+    const Record read = read_of(block.op, word);
+    if (read.op()) report_constant(*block.kernel, variable.name, read, program_place());
+    g_constant_stores[block.op].emplace(word, variable.name);
+  }
+}
+
 void check_read_only(const Kernel& kernel) {
   std::erase(g_running_now, kernel.op->op);
   check_granules(kernel);
+  check_constants_of(kernel);
   g_overwritten.erase(kernel.op->op);
 }
 

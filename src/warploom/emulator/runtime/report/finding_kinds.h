@@ -17,6 +17,7 @@ inline constexpr char collective_mismatch[] = "collective_mismatch";
 inline constexpr char comm_in_progress[] = "comm_in_progress";
 inline constexpr char communication_not_tested[] = "communication_not_tested";
 inline constexpr char communication_unused[] = "communication_unused";
+inline constexpr char concurrent_kernels[] = "concurrent_kernels";
 inline constexpr char constant_inputs[] = "constant_inputs";
 inline constexpr char context_index[] = "context_index";
 inline constexpr char coop_cta_2d[] = "coop_cta_2d";

@@ -290,6 +290,13 @@ static std::string typed_stats() {
   return text;
 }
 
+void report_blocks() {
+  for (const auto& [kernel, threads] : largest_blocks()) {
+    send(format("{\"ev\":\"block\",\"kernel\":%s,\"threads\":%llu}", quote(kernel).c_str(),
+                static_cast<unsigned long long>(threads)));
+  }
+}
+
 void finish_run(const char* state) {
   const WholeEntry whole;  // never left: what comes too late finds the run ended
   settle_all_host_suspects();
@@ -298,6 +305,7 @@ void finish_run(const char* state) {
   report_timeline();
   report_inputs();
   report_ways();
+  report_blocks();
   if (!g_reporting_results) {  // once: where the file is full, this ends the run
     g_reporting_results = true;
     report_results();

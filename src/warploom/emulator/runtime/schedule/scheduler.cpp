@@ -9,6 +9,7 @@
 
 #include "base/mix_bits.h"
 #include "kernels/kernel.h"
+#include "kernels/one_at_a_time.h"
 #include "kernels/start_order.h"
 #include "machine/world.h"
 #include "order/equal_stores.h"
@@ -361,6 +362,10 @@ void run_until_done() {
     }
     if (g_computing && release_pollers()) continue;
     if (may_look_again() && release_pollers()) continue;
+    if (start_beside_others()) {
+      end_idle_rounds();
+      continue;
+    }
     if (expire_wait()) {
       end_idle_rounds();
       continue;

@@ -1,0 +1,71 @@
+#include "kernels/one_at_a_time.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "base/config.h"
+#include "base/flags.h"
+#include "cuda/stream.h"
+#include "kernels/kernel.h"
+#include "machine/world.h"
+#include "report/report.h"
+
+namespace warploom {
+
+namespace {
+
+// One of the same device and process that runs now, on another stream; nullptr: there is none.
+const Kernel* running_beside(const Stream& stream, const StreamOp& op) {
+  const auto& running = running_kernels();
+  const auto found = std::ranges::find_if(running, [&](const Kernel* kernel) {
+    return kernel->device == stream.device && kernel->op->rank == op.rank &&
+           kernel->op->stream != &stream && kernel->finished_blocks < kernel->total_blocks;
+  });
+  return found == running.end() ? nullptr : *found;
+}
+
+void report_both(const Kernel& running, const StreamOp& waiting) {
+  FindingInfo info{.kind = kinds::concurrent_kernels,
+                   .message = format("kernel %s does not end before kernel %s begins, which is on "
+                                     "another stream of the device: CUDA does not promise to run "
+                                     "both at once",
+                                     running.name, waiting.name),
+                   .hint = "launch on one stream, or after an event, what another kernel waits "
+                           "for; or do both parts in one cooperative launch",
+                   .warning = true,
+                   .where = running.op->where,
+                   .other = waiting.where,
+                   .rank = running.rank,
+                   .kernel = running.name};
+  report_finding(std::move(info));
+}
+
+}  // namespace
+
+bool waits_for_other_kernels(const Stream& stream, const StreamOp& op) {
+  if (op.kind != OpKind::Kernel || op.beside_others) return false;
+  if (g_timed || g_config.timing != NetTiming::Lazy) return false;
+  return running_beside(stream, op) != nullptr;
+}
+
+bool start_beside_others() {
+  std::vector<Stream*> waiting;
+  for (const auto& device : g_devices) {
+    for (Stream* stream : device->streams) {
+      if (stream->queue.empty()) continue;
+      const StreamOp& op = *stream->queue.front();
+      if (!op.started && waits_for_other_kernels(*stream, op)) waiting.push_back(stream);
+    }
+  }
+  if (waiting.empty()) return false;
+  // In the order of their launches.
+  Stream* first = *std::ranges::min_element(
+      waiting, {}, [](const Stream* stream) { return stream->queue.front()->sequence; });
+  StreamOp& op = *first->queue.front();
+  report_both(*running_beside(*first, op), op);
+  op.beside_others = true;
+  enqueue(first);
+  return true;
+}
+
+}  // namespace warploom
