@@ -1,9 +1,12 @@
 // CORPUS run=1
 // A filter reads its input and its weights through the read-only cache; one block's result feeds
-// the next launch. More shared memory than 48 KiB is asked for.
+// the next launch. More shared memory than 48 KiB is asked for. A kernel of its own sets the
+// constant by which the filter divides.
 //
 // DEFECT IN_PLACE data_race: the filter writes over what it reads by __ldg
 // DEFECT BY_PTX data_race: the same by ld.global.nc
+// DEFECT CONSTANT_SET data_race: the filter itself sets the constant that it reads behind a barrier
+// DEFECT CONSTANT_ADD data_race: the same by an atomic, after it has read it
 // DEFECT NOT_ASKED launch_error: more than 48 KiB of shared memory without cudaFuncSetAttribute
 // DEFECT TOO_MUCH launch_error: more than a block can have
 #include <cuda_runtime.h>
@@ -15,6 +18,9 @@
 constexpr int kThreads = 128, kTile = 20000;
 
 __device__ float ones[4] = {1, 1, 1, 1};
+__constant__ int divisor = 1;
+
+__global__ void set_divisor(int* where, int value) { *where = value; }
 
 __device__ __forceinline__ float read(const float* p) {
 #if defined(DEFECT_BY_PTX)
@@ -29,8 +35,12 @@ __device__ __forceinline__ float read(const float* p) {
 }
 
 template <int Width>
-__global__ void filter(const float* in, float* out, int n) {
+__global__ void filter(const float* in, float* out, int* constant, int n) {
   extern __shared__ float tile[];
+#if defined(DEFECT_CONSTANT_SET)
+  // EXPECT CONSTANT_SET
+  if (threadIdx.x == 0) *constant = Width;
+#endif
   for (int i = threadIdx.x; i < n; i += kThreads) {
     // EXPECT IN_PLACE BY_PTX
     tile[i] = read(&in[i]) * read(&ones[i % 4]);
@@ -39,9 +49,14 @@ __global__ void filter(const float* in, float* out, int n) {
   for (int i = threadIdx.x; i < n; i += kThreads) {
     float sum = 0;
     for (int k = 0; k < Width; ++k) sum += tile[(i + k) % n];
-    // EXPECT IN_PLACE BY_PTX
-    out[i] = sum / Width;
+    // EXPECT IN_PLACE BY_PTX CONSTANT_SET CONSTANT_ADD
+    out[i] = sum / divisor;
   }
+#if defined(DEFECT_CONSTANT_ADD)
+  __syncthreads();
+  // EXPECT CONSTANT_ADD
+  if (threadIdx.x == 0) atomicAdd(constant, 1);
+#endif
 }
 
 int main() {
@@ -55,16 +70,19 @@ int main() {
       cudaSuccess)
     return 1;
 #endif
+  int* constant;
+  if (cudaGetSymbolAddress(reinterpret_cast<void**>(&constant), divisor) != cudaSuccess) return 1;
+  set_divisor<<<1, 1>>>(constant, 4);
   for (int step = 0; step < 2; ++step) {
 #if defined(DEFECT_IN_PLACE) || defined(DEFECT_BY_PTX)
     b = a;
 #endif
 #if defined(DEFECT_TOO_MUCH)
     // EXPECT TOO_MUCH
-    filter<4><<<1, kThreads, 229 << 10>>>(a, b, n);
+    filter<4><<<1, kThreads, 229 << 10>>>(a, b, constant, n);
 #else
     // EXPECT NOT_ASKED
-    filter<4><<<1, kThreads, bytes>>>(a, b, n);
+    filter<4><<<1, kThreads, bytes>>>(a, b, constant, n);
 #endif
     std::swap(a, b);
   }

@@ -24,6 +24,17 @@ const Kernel* running_beside(const Stream& stream, const StreamOp& op) {
   return found == running.end() ? nullptr : *found;
 }
 
+// Is one ready to begin that was launched earlier? A device takes them in that order.
+bool comes_first(const Stream& stream, const StreamOp& op) {
+  const Device& device = *g_devices[static_cast<std::size_t>(stream.device)];
+  return std::ranges::any_of(device.streams, [&](const Stream* other) {
+    if (other == &stream || other->queue.empty()) return false;
+    const StreamOp& first = *other->queue.front();
+    return first.kind == OpKind::Kernel && !first.started && first.rank == op.rank &&
+           first.sequence < op.sequence;
+  });
+}
+
 void report_both(const Kernel& running, const StreamOp& waiting) {
   FindingInfo info{.kind = kinds::concurrent_kernels,
                    .message = format("kernel %s does not end before kernel %s begins, which is on "
@@ -45,7 +56,7 @@ void report_both(const Kernel& running, const StreamOp& waiting) {
 bool waits_for_other_kernels(const Stream& stream, const StreamOp& op) {
   if (op.kind != OpKind::Kernel || op.beside_others) return false;
   if (g_timed || g_config.timing != NetTiming::Lazy) return false;
-  return running_beside(stream, op) != nullptr;
+  return running_beside(stream, op) || comes_first(stream, op);
 }
 
 bool start_beside_others() {
@@ -62,7 +73,7 @@ bool start_beside_others() {
   Stream* first = *std::ranges::min_element(
       waiting, {}, [](const Stream* stream) { return stream->queue.front()->sequence; });
   StreamOp& op = *first->queue.front();
-  report_both(*running_beside(*first, op), op);
+  if (const Kernel* running = running_beside(*first, op)) report_both(*running, op);
   op.beside_others = true;
   enqueue(first);
   return true;

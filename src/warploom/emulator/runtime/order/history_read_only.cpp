@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <bitset>
-#include <optional>
 #include <unordered_map>
 #include <vector>
 
@@ -99,8 +98,8 @@ Record read_of(OpId op, uintptr_t word) {
   return {};
 }
 
-void report_constant(const Kernel& kernel, const char* variable, const Record& read,
-                     std::optional<uint32_t> store) {
+// `where`: of the read or the store, 0 for where the running thread is; `other`: of the other one.
+void report_constant(const Kernel& kernel, const char* variable, uint32_t where, uint32_t other) {
   FindingInfo info{.kind = kinds::data_race,
                    .message = format("kernel %s stores to the __constant__ variable '%s' that it "
                                      "also reads",
@@ -109,8 +108,8 @@ void report_constant(const Kernel& kernel, const char* variable, const Record& r
                            "own stores: make it a __device__ variable, or store in another kernel",
                    .rank = kernel.rank,
                    .kernel = kernel.name};
-  info.where.pc[0] = read.pc();
-  if (store) info.other.pc[0] = *store;
+  info.where.pc[0] = where;
+  info.other.pc[0] = other;
   report_finding(std::move(info));
 }
 
@@ -121,8 +120,7 @@ void check_constants_of(const Kernel& kernel) {
     const Record read = read_of(kernel.op->op, word);
     if (!read.op()) continue;
     const Record write = granule_of(word).write.at(word % kGranule / 4);
-    const bool own = write.op() == kernel.op->op;
-    report_constant(kernel, variable, read, own ? std::optional(write.pc()) : std::nullopt);
+    report_constant(kernel, variable, read.pc(), write.op() == kernel.op->op ? write.pc() : 0);
     break;
   }
   g_constant_stores.erase(found);
@@ -181,7 +179,7 @@ void note_constant_store(const Variable& variable, const void* p, std::size_t by
   for (uintptr_t word = start & ~uintptr_t{3}; word < start + bytes; word += 4) {
     // The store takes earlier reads out of the history.
     const Record read = read_of(block.op, word);
-    if (read.op()) report_constant(*block.kernel, variable.name, read, program_place());
+    if (read.op()) report_constant(*block.kernel, variable.name, 0, read.pc());
     g_constant_stores[block.op].emplace(word, variable.name);
   }
 }

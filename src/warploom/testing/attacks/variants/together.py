@@ -1,4 +1,4 @@
-"""What lanes and threads must do together, where shared memory lies, and references to the host.
+"""What lanes, threads and kernels must do together, where memory lies, and references to the host.
 
 Each of these gives the right results here, were it not for the judge, and on a GPU some time.
 """
@@ -66,7 +66,51 @@ def _by_reference(kind: str, before: str = "") -> Edit:
     return then(helper(before), swap((_PARAMETERS, taken)))
 
 
+_CONSTANT = "__constant__ float bias[32];"
+_STORES = {
+    "stored_first": "float* own = bias; if (threadIdx.x == 0) own[3] = 0.0f; __syncthreads();"
+    " float pad = bias[3];",
+    "read_first": "float pad = bias[threadIdx.x % 32]; float* own = bias; __syncthreads();"
+    " own[threadIdx.x % 32] = 0.0f * pad;",
+    "by_atomics": "float* own = bias; atomicAdd(own + threadIdx.x % 32, 0.0f); __syncthreads();"
+    " float pad = bias[(threadIdx.x + 1) % 32];",
+}
+_FLAG = (
+    "__device__ unsigned turn, turns;\n"
+    "__global__ void hold() { unsigned own = atomicAdd(&turns, 1u);"
+    " while (atomicAdd(&turn, 0u) <= own) { } }\n"
+    "__global__ void let_go() { atomicAdd(&turn, 1u); }"
+)
+
+
+def _at_once(hold: str, let_go: str) -> Edit:
+    """Return the edit that launches a kernel which waits for one that comes later."""
+    launches = f"cudaStream_t aside; cudaStreamCreateWithFlags(&aside, cudaStreamNonBlocking); {hold} "
+    return then(helper(_FLAG), swap((_LAUNCH, f"{launches}{let_go} {_LAUNCH}")))
+
+
 VARIANTS: tuple[Attack, ...] = (
+    *(
+        made(
+            f"constant_{name}",
+            "constants that a kernel stores to",
+            then(helper(_CONSTANT), _behind_the_load(text + _USED)),
+            (REGIONS,),
+        )
+        for name, text in _STORES.items()
+    ),
+    made(
+        "held_aside",
+        "kernels that must run at once",
+        _at_once("hold<<<1, 1, 0, aside>>>();", "let_go<<<1, 1, 0, stream>>>();"),
+        (REGIONS,),
+    ),
+    made(
+        "held_in_front",
+        "kernels that must run at once",
+        _at_once("hold<<<1, 1, 0, stream>>>();", "let_go<<<1, 1, 0, aside>>>();"),
+        (REGIONS,),
+    ),
     *(
         made(f"lanes_{name}", "lanes of a mask", _behind_the_load(text + _USED), (REGIONS,))
         for name, text in _LANES.items()
