@@ -15,6 +15,7 @@ _QUALIFIERS = frozenset(
     (b"const", b"volatile", b"struct", b"class", b"enum", b"union", b"typename", b"register",
      b"__restrict__", b"__restrict", b"__grid_constant__")
 )  # fmt: skip
+_OPENING, _CLOSING = frozenset((b"(", b"[", b"{")), frozenset((b")", b"]", b"}"))
 _BUILT_IN = frozenset(
     (b"bool", b"char", b"short", b"int", b"long", b"signed", b"unsigned", b"float", b"double",
      b"void", b"auto", b"size_t", b"uint32_t", b"int32_t", b"uint64_t", b"int64_t")
@@ -43,10 +44,12 @@ def reference_edits(stream: TokenStream) -> list[TextEdit]:
 def _split(tokens: Sequence[Token]) -> Iterator[list[Token]]:
     """Yield the tokens of each parameter; those in `<>` and brackets belong to one."""
     given: list[Token] = []
-    depth = 0
+    angle = depth = 0
     for token in tokens:
-        depth += (token.text in (b"<", b"(", b"[", b"{")) - (token.text in (b">", b")", b"]", b"}"))
-        if token.text == b"," and depth == 0:
+        depth += (token.text in _OPENING) - (token.text in _CLOSING)
+        if depth == 0:  # within brackets `<` compares
+            angle += (token.text == b"<") - (token.text == b">")
+        if token.text == b"," and depth == 0 and angle == 0:
             yield given
             given = []
         else:
@@ -57,11 +60,13 @@ def _split(tokens: Sequence[Token]) -> Iterator[list[Token]]:
 def _may_refer(given: Sequence[Token]) -> str:
     """Return the type of a parameter that may be a reference, as `decltype`; or ""."""
     plain: list[Token] = []
-    angle = 0
+    angle = depth = 0
     for token in given:
-        if token.text == b"=" and angle == 0:
+        if token.text == b"=" and angle == 0 and depth == 0:
             break
-        angle += (token.text == b"<") - (token.text == b">")
+        depth += (token.text in _OPENING) - (token.text in _CLOSING)
+        if depth == 0:
+            angle += (token.text == b"<") - (token.text == b">")
         if angle == 0 and token.text != b">":
             plain.append(token)
     texts = [token.text for token in plain]

@@ -36,12 +36,9 @@ STALE = "stale_read"
 
 STRONG_LOADS = (
     "__tsan_volatile_read", "__tsan_unaligned_volatile_read", "atomic_load_access",
-    "__tsan_atomic8_load", "__tsan_atomic16_load", "__tsan_atomic32_load", "__tsan_atomic64_load",
+    "atomic_access", "__tsan_atomic",
 )  # fmt: skip
-"""Parts of names: a program that takes none of them from the runtime has no stale reads.
-
-Read-modify-writes always find the newest value.
-"""
+"""Parts of names: a program that takes none of them from the runtime has no stale reads."""
 
 State = Literal[
     "finished", "deadlock", "stopped", "crashed", "timeout", "output_limit", "memory_limit",

@@ -297,7 +297,8 @@ void named_barrier(unsigned id, unsigned threads, int site = WARPLOOM_SITE);
 void aligned_barrier(unsigned id, unsigned threads, int site = WARPLOOM_SITE);
 // Memory that the threads of one part of the block share: what they exchange between barriers.
 void* part_memory(unsigned part, std::size_t bytes);
-// The lanes of `mask` come together, each with a value.
+// The lanes of `mask` come together, each with a value. Above the lowest byte stands what tells
+// operations of one name apart (their types).
 enum class WarpOperation : unsigned {
   Barrier,
   Shuffle,
@@ -307,8 +308,19 @@ enum class WarpOperation : unsigned {
   Ballot,
   Any,
   All,
+  MatchAny,
+  MatchAll,
+  ReduceAdd,
+  ReduceMin,
+  ReduceMax,
+  ReduceAnd,
+  ReduceOr,
+  ReduceXor,
   Gather
 };
+constexpr WarpOperation of_kind(WarpOperation operation, unsigned kind) {
+  return static_cast<WarpOperation>(static_cast<unsigned>(operation) | kind << 8);
+}
 #if defined(__x86_64__)
 WARPLOOM_INLINED inline void warp_meet(unsigned mask, std::uint64_t value,
                                        WarpOperation operation) {
@@ -337,9 +349,9 @@ WARPLOOM_INLINED inline std::uint64_t warp_exchange(
   return warp_value(value, source);
 }
 // Every lane of `mask` gives a value and gets all 32 (lanes out of the mask read 0).
-WARPLOOM_INLINED inline void warp_gather(unsigned mask, std::uint64_t value,
-                                         std::uint64_t out[32]) {
-  warp_meet(mask, value, WarpOperation::Gather);
+WARPLOOM_INLINED inline void warp_gather(unsigned mask, std::uint64_t value, std::uint64_t out[32],
+                                         WarpOperation operation = WarpOperation::Gather) {
+  warp_meet(mask, value, operation);
   warp_values(mask, out);
 }
 WARPLOOM_INLINED inline unsigned warp_ballot(unsigned mask, bool predicate,
@@ -347,6 +359,8 @@ WARPLOOM_INLINED inline unsigned warp_ballot(unsigned mask, bool predicate,
   warp_meet(mask, predicate, operation);
   return warp_votes(mask);
 }
+// A shuffle within groups of `width` lanes that is no power of two, or more than a warp.
+void refuse_width(int width);
 // The lanes of the warp that come to this place together, as far as they can.
 unsigned active_mask(int site);
 // Barrier of all blocks of a cooperative launch.

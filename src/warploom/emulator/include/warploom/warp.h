@@ -23,6 +23,7 @@ template <class _WT>
 WARPLOOM_INLINED inline _WT shuffle(unsigned mask, _WT value, unsigned source,
                                     WarpOperation operation = WarpOperation::Shuffle) {
   static_assert(std::is_trivially_copyable_v<_WT>);
+  operation = of_kind(operation, sizeof(_WT) > 4);  // two registers are two instructions
   _WT result;
   if constexpr (sizeof(_WT) <= 8) {
     std::uint64_t piece = 0;
@@ -42,10 +43,11 @@ WARPLOOM_INLINED inline _WT shuffle(unsigned mask, _WT value, unsigned source,
 }
 
 template <class _WT, class Combine>
-WARPLOOM_UNCHECKED _WT warp_reduce(unsigned mask, _WT value, Combine combine) {
+WARPLOOM_UNCHECKED _WT warp_reduce(unsigned mask, _WT value, WarpOperation operation,
+                                   Combine combine) {
   std::uint64_t in = 0, all[32];
   std::memcpy(&in, &value, sizeof(_WT));
-  warp_gather(mask, in, all);
+  warp_gather(mask, in, all, of_kind(operation, std::is_signed_v<_WT>));
   mask &= warp_present();
   bool first = true;
   _WT result{};
@@ -63,26 +65,46 @@ WARPLOOM_UNCHECKED _WT warp_reduce(unsigned mask, _WT value, Combine combine) {
 
 namespace warploom {
 
+// A number for a type, by its name (FNV-1a).
+template <class _WT>
+consteval unsigned mark_of() {
+  unsigned mark = 2166136261u;
+  for (const char* at = __PRETTY_FUNCTION__; *at; at++) {
+    mark = (mark ^ static_cast<unsigned char>(*at)) * 16777619u;
+  }
+  return mark & 0x3FFFFF;
+}
+
+// Of other widths the results are undefined ("Warp Shuffle Functions" in the programming guide).
+WARPLOOM_INLINED inline void check_width(int width) {
+  if (width <= 0 || width > 32 || (width & (width - 1))) [[unlikely]]
+    refuse_width(width);
+}
+
 // Values of any type, as groups move them.
 template <class _WT>
 WARPLOOM_INLINED inline _WT shfl(unsigned mask, _WT value, int source, int width = 32) {
+  check_width(width);
   const unsigned lane = lane_index(), group = lane & ~(unsigned(width) - 1);
   return shuffle(mask, value, group | (unsigned(source) & (unsigned(width) - 1)));
 }
 template <class _WT>
 WARPLOOM_INLINED inline _WT shfl_up(unsigned mask, _WT value, unsigned delta, int width = 32) {
+  check_width(width);
   const unsigned lane = lane_index(), first = lane & ~(unsigned(width) - 1);
   return shuffle(mask, value, lane >= first + delta ? lane - delta : lane,
                  WarpOperation::ShuffleUp);
 }
 template <class _WT>
 WARPLOOM_INLINED inline _WT shfl_down(unsigned mask, _WT value, unsigned delta, int width = 32) {
+  check_width(width);
   const unsigned lane = lane_index(), last = lane | (unsigned(width) - 1);
   return shuffle(mask, value, lane + delta <= last ? lane + delta : lane,
                  WarpOperation::ShuffleDown);
 }
 template <class _WT>
 WARPLOOM_INLINED inline _WT shfl_xor(unsigned mask, _WT value, int bits, int width = 32) {
+  check_width(width);
   const unsigned lane = lane_index(), other = lane ^ unsigned(bits);
   const unsigned last = lane | (unsigned(width) - 1);
   return shuffle(mask, value, other <= last ? other : lane, WarpOperation::ShuffleXor);
@@ -172,18 +194,25 @@ _WT __shfl_xor(_WT value, int bits, int width = 32, int site = WARPLOOM_SITE) {
   return __shfl_xor_sync(warploom::active_mask(site), value, bits, width);
 }
 
+namespace warploom {
 template <class _WT>
-  requires warploom::kOneRegister<_WT>
-WARPLOOM_DEVICE_INLINE unsigned __match_any_sync(unsigned mask, _WT value) {
+WARPLOOM_DEVICE_INLINE unsigned match(unsigned mask, _WT value, WarpOperation operation) {
   std::uint64_t mine = 0, all[32];
   std::memcpy(&mine, &value, sizeof(_WT));
-  warploom::warp_gather(mask, mine, all);
-  mask &= warploom::warp_present();
+  warp_gather(mask, mine, all, of_kind(operation, sizeof(_WT) > 4));
+  mask &= warp_present();
   unsigned same = 0;
   for (unsigned lane = 0; lane < 32; lane++) {
     if ((mask >> lane & 1) && all[lane] == mine) same |= 1u << lane;
   }
   return same;
+}
+}  // namespace warploom
+
+template <class _WT>
+  requires warploom::kOneRegister<_WT>
+WARPLOOM_DEVICE_INLINE unsigned __match_any_sync(unsigned mask, _WT value) {
+  return warploom::match(mask, value, warploom::WarpOperation::MatchAny);
 }
 template <class _WT>
   requires warploom::kPromoted<_WT>
@@ -193,7 +222,7 @@ WARPLOOM_DEVICE_INLINE unsigned __match_any_sync(unsigned mask, _WT value) {
 template <class _WT>
   requires warploom::kOneRegister<_WT>
 unsigned __match_all_sync(unsigned mask, _WT value, int* predicate) {
-  const unsigned same = __match_any_sync(mask, value);
+  const unsigned same = warploom::match(mask, value, warploom::WarpOperation::MatchAll);
   *predicate = same == (mask & warploom::warp_present());
   return *predicate ? mask : 0;
 }
@@ -203,17 +232,18 @@ unsigned __match_all_sync(unsigned mask, _WT value, int* predicate) {
   return __match_all_sync<int>(mask, static_cast<int>(value), predicate);
 }
 
-#define WARPLOOM_REDUCE(name, type, expression)                                               \
-  inline type name(unsigned mask, type value) {                                               \
-    return warploom::warp_reduce(mask, value, [](type _Wa, type _Wb) { return expression; }); \
+#define WARPLOOM_REDUCE(name, operation, type, expression)                      \
+  inline type name(unsigned mask, type value) {                                 \
+    return warploom::warp_reduce(mask, value, warploom::WarpOperation::operation, \
+                                 [](type _Wa, type _Wb) { return expression; }); \
   }
-WARPLOOM_REDUCE(__reduce_add_sync, unsigned, _Wa + _Wb)
-WARPLOOM_REDUCE(__reduce_add_sync, int, _Wa + _Wb)
-WARPLOOM_REDUCE(__reduce_min_sync, unsigned, _Wa < _Wb ? _Wa : _Wb)
-WARPLOOM_REDUCE(__reduce_min_sync, int, _Wa < _Wb ? _Wa : _Wb)
-WARPLOOM_REDUCE(__reduce_max_sync, unsigned, _Wa < _Wb ? _Wb : _Wa)
-WARPLOOM_REDUCE(__reduce_max_sync, int, _Wa < _Wb ? _Wb : _Wa)
-WARPLOOM_REDUCE(__reduce_and_sync, unsigned, _Wa& _Wb)
-WARPLOOM_REDUCE(__reduce_or_sync, unsigned, _Wa | _Wb)
-WARPLOOM_REDUCE(__reduce_xor_sync, unsigned, _Wa ^ _Wb)
+WARPLOOM_REDUCE(__reduce_add_sync, ReduceAdd, unsigned, _Wa + _Wb)
+WARPLOOM_REDUCE(__reduce_add_sync, ReduceAdd, int, _Wa + _Wb)
+WARPLOOM_REDUCE(__reduce_min_sync, ReduceMin, unsigned, _Wa < _Wb ? _Wa : _Wb)
+WARPLOOM_REDUCE(__reduce_min_sync, ReduceMin, int, _Wa < _Wb ? _Wa : _Wb)
+WARPLOOM_REDUCE(__reduce_max_sync, ReduceMax, unsigned, _Wa < _Wb ? _Wb : _Wa)
+WARPLOOM_REDUCE(__reduce_max_sync, ReduceMax, int, _Wa < _Wb ? _Wb : _Wa)
+WARPLOOM_REDUCE(__reduce_and_sync, ReduceAnd, unsigned, _Wa& _Wb)
+WARPLOOM_REDUCE(__reduce_or_sync, ReduceOr, unsigned, _Wa | _Wb)
+WARPLOOM_REDUCE(__reduce_xor_sync, ReduceXor, unsigned, _Wa ^ _Wb)
 #undef WARPLOOM_REDUCE

@@ -256,6 +256,7 @@ static std::optional<OlderValue> enter_access(const StrongAccess& access, bool u
   }
   std::optional<OlderValue> older;
   if (g_config.stale) {
+    if (access.order == Order::SeqCst) note_strong_fence(access.scope);
     older = note_strong_access(current_actor(pc), access, published_at(start));
   }
   const GpuThread* thread = current_thread();
@@ -351,6 +352,7 @@ void atomic_load_access(const void* address, unsigned bytes, Order order, Scope 
 
 void atomic_changed() {
   note_progress();
+  if (g_config.stale) note_change();
   if (g_current && std::exchange(g_current->futile, 0)) g_current->has_polled = false;
 }
 

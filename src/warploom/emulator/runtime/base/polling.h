@@ -1,6 +1,8 @@
 // Loops that wait for memory to change must let others run, or nothing ever changes it.
 #pragma once
 
+#include <functional>
+
 namespace warploom {
 
 // The running fiber reads the `bytes` at `address` in a way that a polling loop would; `changes`:
@@ -8,6 +10,9 @@ namespace warploom {
 void note_poll(const void* address, unsigned bytes, bool changes = false);
 // The host has found `what` unfinished, and may do without it.
 void poll_unready(const void* what);
+// The host is about to ask whether something is done. In eager schedules the others get as far as
+// they can before, so that it is found done where it may be.
+void let_finish(const std::function<bool()>& done);
 // Whoever has found `what` unfinished is to find it so again, at once.
 bool stays_unready(const void* what);
 // The running fiber, which is about to access the address, has made many accesses: others may have

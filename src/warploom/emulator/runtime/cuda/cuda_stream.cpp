@@ -128,6 +128,7 @@ cudaError_t cudaStreamQuery(cudaStream_t handle) {
   if (!stream) return cuda_fail(cudaErrorInvalidResourceHandle);
   if (const cudaError_t error = forbidden_in_capture(stream)) return error;
   require_issued(*stream, "cudaStreamQuery");
+  let_finish([stream] { return stream->queue.empty(); });
   if (!stream->queue.empty()) {
     poll_unready(stream->queue.front().get());
     return cudaErrorNotReady;
@@ -256,6 +257,7 @@ cudaError_t cudaEventQuery(cudaEvent_t handle) {
   if (unsafe_during_capture()) return cudaErrorStreamCaptureUnsupported;
   const std::shared_ptr<EventRecord> record = event->state->last;
   if (!record) return cudaSuccess;
+  let_finish([&] { return record->reached; });
   if (!record->reached) {
     poll_unready(record.get());
     return cudaErrorNotReady;

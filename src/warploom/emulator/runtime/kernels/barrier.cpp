@@ -55,6 +55,30 @@ void trace_opening(const Block& block, const BarrierState& barrier) {
                          barrier.arrived));
 }
 
+// Orders the threads that have met at a named barrier, and nobody else.
+void order_part(Block& block, const BarrierState& barrier) {
+  share_fences(block);
+  std::vector<GpuThread*> threads{current_thread()};
+  for (const Fiber* fiber : barrier.waiting) threads.push_back(fiber->gpu);
+  const uint32_t before = block.time++;
+  Clock joined = block.clock;
+  std::vector<unsigned> present((block.threads.size() + 31) / 32);
+  for (const GpuThread* thread : threads) {
+    if (thread->has_own_clock) joined.join(thread->own);
+    present[thread->linear / 32]++;
+  }
+  for (const GpuThread* thread : threads) {
+    joined.advance_block(block.op, block.number, block.base, thread->linear, before);
+  }
+  joined.forget_puts();
+  for (GpuThread* thread : threads) {
+    if (!thread->has_own_clock) block.with_own_clock.push_back(thread);
+    thread->has_own_clock = true;
+    thread->own = joined;
+    if (present[thread->linear / 32] == 32) block.warp_base[thread->linear / 32] = block.time;
+  }
+}
+
 [[gnu::noinline]] void open_barrier(Block& block, BarrierState& barrier) {
   if (g_tracing) trace_opening(block, barrier);
   if (barrier.sites_differ && barrier.in_group_call > 0) report_partial_group(block, barrier);
@@ -68,9 +92,11 @@ void trace_opening(const Block& block, const BarrierState& barrier) {
   barrier.count = barrier.any = 0;
   barrier.all = 1;
   barrier.sites_differ = false;
-  // A named barrier of a part of the block orders the others as well here: too much order hides
-  // races between the parts, but raises no false alarm.
-  order_block(block);
+  if (barrier.waiting.size() + 1 < block.live) {
+    order_part(block, barrier);
+  } else {
+    order_block(block);
+  }
   if (g_timed && &barrier == &block.barrier) {
     meet_block(block, barrier.waiting);
   } else if (g_timed) {
@@ -182,8 +208,30 @@ int voting_barrier(BarrierVote vote, int predicate, int site) {
   }
 }
 
+namespace {
+
+constexpr unsigned kMostBarriers = 16;  // of a block (PTX ISA, bar)
+
+void refuse_barrier(const std::string& message, const char* hint) {
+  report_finding({.kind = kinds::divergent_barrier, .message = message, .hint = hint});
+  stop_run();
+}
+
+}  // namespace
+
 void named_barrier(unsigned id, unsigned threads, int site) {
   GpuThread& self = thread_or_stop();
+  if (id >= kMostBarriers || threads % 32 != 0) {
+    refuse_barrier(format("barrier %u of %u threads: there are barriers 0 to %u, of whole warps", id,
+                          threads, kMostBarriers - 1),
+                   "the number of threads is a multiple of 32");
+  }
+  if (id == 0 && threads && threads < self.block->live) {
+    refuse_barrier(format("a part of the block (%u threads) takes barrier 0, which is that of "
+                          "__syncthreads: others that get there are counted in",
+                          threads),
+                   "give it a number from 1 on");
+  }
   BarrierState& barrier = self.block->named_barriers[id];
   if (!arrive(self, barrier, threads ? threads : self.block->live, site, "a named barrier")) {
     block_current(barrier.reason);
@@ -191,8 +239,6 @@ void named_barrier(unsigned id, unsigned threads, int site) {
 }
 
 namespace {
-
-constexpr unsigned kMostBarriers = 16;  // of a block (PTX ISA, bar)
 
 // The barrier counts warps: all threads of one that have not ended must come.
 bool comes_in_whole_warps(const Block& block, const BarrierState& barrier, const GpuThread& last) {
@@ -211,20 +257,10 @@ bool comes_in_whole_warps(const Block& block, const BarrierState& barrier, const
   return true;
 }
 
-void refuse_barrier(const std::string& message, const char* hint) {
-  report_finding({.kind = kinds::divergent_barrier, .message = message, .hint = hint});
-  stop_run();
-}
-
 }  // namespace
 
 void aligned_barrier(unsigned id, unsigned threads, int site) {
   GpuThread& self = thread_or_stop();
-  if (id >= kMostBarriers || threads % 32 != 0) {
-    refuse_barrier(format("bar.sync %u, %u: there are barriers 0 to %u, of whole warps", id,
-                          threads, kMostBarriers - 1),
-                   "the number of threads is a multiple of 32");
-  }
   const BarrierState& barrier = self.block->named_barriers[id];
   const unsigned expected = threads ? threads : self.block->live;
   if (barrier.arrived + 1 == expected && !comes_in_whole_warps(*self.block, barrier, self)) {

@@ -203,7 +203,7 @@ void Block::run() {
 
 // A thread that fences, meets the others at a barrier, and a flag that one of them stores then: the
 // fences are sequentially consistent, so who sees the flag and fences sees what each fence covers.
-static void share_fences(Block& block) {
+void share_fences(Block& block) {
   if (block.with_fence.empty()) return;
   block.fenced = true;
   block.fence_release = {};

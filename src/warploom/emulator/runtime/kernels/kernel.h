@@ -281,6 +281,8 @@ const std::vector<Kernel*>& running_kernels();
 const std::map<std::string, uint64_t>& largest_blocks();
 // Joins what the block's threads have acquired; everything so far is ordered for all of them.
 void order_block(Block& block);
+// What a fence of one of its threads covers, a later store of another one gives on.
+void share_fences(Block& block);
 // A thread has ended: barriers and warp operations that waited for it may go on.
 void barrier_after_exit(Block& block);
 void warps_after_exit(Block& block, const GpuThread& thread);

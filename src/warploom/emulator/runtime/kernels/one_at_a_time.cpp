@@ -1,10 +1,12 @@
 #include "kernels/one_at_a_time.h"
 
 #include <algorithm>
+#include <string_view>
 #include <vector>
 
 #include "base/config.h"
 #include "base/flags.h"
+#include "base/mix_bits.h"
 #include "cuda/stream.h"
 #include "kernels/kernel.h"
 #include "machine/world.h"
@@ -13,6 +15,18 @@
 namespace warploom {
 
 namespace {
+
+// In all of the schedules that are always tried: a program may ask whether a stream is done, and
+// launch in another order then.
+bool runs_one_at_a_time() {
+  if (g_timed) return false;
+  return g_config.timing != NetTiming::Random || mix_bits(g_config.seed) % 2 == 0;
+}
+
+// What a library launches takes its turn as well, but holds up nobody: it is small.
+bool is_kernel_of_library(const StreamOp& op) {
+  return op.kind == OpKind::Collective || std::string_view(op.name).starts_with("cudaMemset");
+}
 
 // One of the same device and process that runs now, on another stream; nullptr: there is none.
 const Kernel* running_beside(const Stream& stream, const StreamOp& op) {
@@ -37,10 +51,12 @@ bool comes_first(const Stream& stream, const StreamOp& op) {
 
 void report_both(const Kernel& running, const StreamOp& waiting) {
   FindingInfo info{.kind = kinds::concurrent_kernels,
-                   .message = format("kernel %s does not end before kernel %s begins, which is on "
-                                     "another stream of the device: CUDA does not promise to run "
-                                     "both at once",
-                                     running.name, waiting.name),
+                   .message = format("kernel %s does not end before %s%s begins, which is on another "
+                                     "stream of the device: CUDA does not promise to run both at "
+                                     "once",
+                                     running.name,
+                                     waiting.kind == OpKind::Kernel ? "kernel " : "",
+                                     waiting.name),
                    .hint = "launch on one stream, or after an event, what another kernel waits "
                            "for; or do both parts in one cooperative launch",
                    .warning = true,
@@ -54,9 +70,9 @@ void report_both(const Kernel& running, const StreamOp& waiting) {
 }  // namespace
 
 bool waits_for_other_kernels(const Stream& stream, const StreamOp& op) {
-  if (op.kind != OpKind::Kernel || op.beside_others) return false;
-  if (g_timed || g_config.timing != NetTiming::Lazy) return false;
-  return running_beside(stream, op) || comes_first(stream, op);
+  if (op.beside_others || !runs_one_at_a_time()) return false;
+  if (op.kind == OpKind::Kernel) return running_beside(stream, op) || comes_first(stream, op);
+  return is_kernel_of_library(op) && running_beside(stream, op);
 }
 
 bool start_beside_others() {

@@ -62,6 +62,14 @@ bool stays_unready(const void* what) {
   return true;
 }
 
+void let_finish(const std::function<bool()>& done) {
+  if (g_timed || g_config.timing != NetTiming::Eager) return;
+  for (uint64_t before = g_progress - 1; !done() && before != g_progress;) {
+    before = g_progress;
+    poll_current();
+  }
+}
+
 void poll_unready(const void* what) {
   if (!stays_unready(what)) poll_current();
 }

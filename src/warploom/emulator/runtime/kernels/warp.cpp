@@ -62,9 +62,12 @@ void open_warp(Block& block, WarpState& state) {
 
 const char* name_of(WarpOperation operation) {
   static constexpr const char* kNames[] = {
-      "__syncwarp",    "__shfl_sync", "__shfl_up_sync", "__shfl_down_sync",      "__shfl_xor_sync",
-      "__ballot_sync", "__any_sync",  "__all_sync",     "a reduction or a match"};
-  return kNames[static_cast<unsigned>(operation)];
+      "__syncwarp",        "__shfl_sync",       "__shfl_up_sync",    "__shfl_down_sync",
+      "__shfl_xor_sync",   "__ballot_sync",     "__any_sync",        "__all_sync",
+      "__match_any_sync",  "__match_all_sync",  "__reduce_add_sync", "__reduce_min_sync",
+      "__reduce_max_sync", "__reduce_and_sync", "__reduce_or_sync",  "__reduce_xor_sync",
+      "a reduction"};
+  return kNames[static_cast<unsigned>(operation) & 0xFF];
 }
 
 // What the lanes have acquired becomes known to all of them, and what they did before is ordered.
@@ -122,9 +125,14 @@ extern "C" Context* warploom_meet_quickly(unsigned mask, uint64_t value, WarpOpe
 
 // All lanes of a mask must make the same call (the programming guide's warp functions).
 static void report_mixed(const WarpState& state, unsigned lane, WarpOperation operation) {
+  const std::string own = name_of(operation);
+  const std::string others = name_of(state.operation);
+  const bool of_types = own == others;
   report_finding({.kind = kinds::warp_mask,
-                  .message = format("lane %u calls %s, where other lanes of mask 0x%08x call %s",
-                                    lane, name_of(operation), state.mask, name_of(state.operation)),
+                  .message = format("lane %u calls %s, where other lanes of mask 0x%08x call %s%s",
+                                    lane, own.c_str(), state.mask,
+                                    of_types ? "it with another type or operation" : "",
+                                    of_types ? "" : others.c_str()),
                   .hint = "all lanes of a mask make the same call: give each branch a mask of its "
                           "own lanes"});
 }
@@ -203,6 +211,13 @@ uint64_t warp_value(uint64_t value, unsigned source) {
   if (state.present >> source & 1) [[likely]]
     return state.out[source];
   return g_config.race ? absent_value(state, source) : value;
+}
+
+void refuse_width(int width) {
+  report_finding({.kind = kinds::warp_mask,
+                  .message = format("a shuffle within groups of %d lanes", width),
+                  .hint = "a width is 1, 2, 4, 8, 16 or 32"});
+  stop_run();
 }
 
 unsigned warp_present() { return current_thread()->meeting->present; }

@@ -1,10 +1,12 @@
 #include "order/stale.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <unordered_map>
 #include <unordered_set>
 
+#include "access/quick_access.h"
 #include "kernels/kernel.h"
 #include "memory/memory.h"
 #include "memory/variables.h"
@@ -17,9 +19,10 @@ namespace warploom::stale {
 namespace {
 
 constexpr unsigned kLongestChain = 16;
-constexpr std::size_t kMostReaders = 16;      // of one store; more of them, and none is asked about
-constexpr std::size_t kMostFences = 1 << 16;  // threads whose fences are known
-constexpr std::size_t kMostTold = 32;         // places of one run
+constexpr std::size_t kMostReaders = 512;     // of one store; more of them, and none is asked about
+constexpr std::size_t kMostFences = 1 << 18;  // threads whose fences are known
+constexpr int kMostOlder = 3;                 // reads of one store by a thread that miss it
+constexpr std::size_t kMostTold = 128;        // places of one run
 
 uint64_t g_number = 0;  // stores, fences and what follows fences, so far
 
@@ -32,12 +35,30 @@ std::unordered_map<uint64_t, Fences> g_fences;
 std::unordered_map<uint64_t, uint64_t> g_active;  // the last access of each block that fences
 uint64_t g_fences_lost = 0;                       // nothing is known of fences up to this number
 
-// The last store of each GPU thread, and where.
+// The last stores of each GPU thread, and where: of two places, the last one of each.
 struct OwnStore {
   uintptr_t address = 0;
   Ref<StrongStore> store;
 };
-std::unordered_map<uint64_t, OwnStore> g_own_stores;
+std::unordered_map<uint64_t, std::array<OwnStore, 2>> g_own_stores;
+
+// Places of the program whose read-modify-writes have changed what they found, and those that have
+// not at least once (`atomicAdd(p, 0)`); the one that was made last.
+std::unordered_set<uint32_t> g_changing, g_keeping;
+// That is a store if it changes something; else it has only looked.
+struct Update {
+  uint32_t site = 0;  // 0: none, or it has changed something
+  Place place;        // as it was before
+  Ref<StrongStore> store;
+  uint64_t thread = 0;
+  std::array<OwnStore, 2> own;  // of the thread, before
+} g_update;
+
+uint32_t hash_of(const Frames& where) {
+  uint32_t hash = 2166136261;  // FNV-1a
+  for (const uint32_t pc : where.pc) hash = (hash ^ pc) * 16777619;
+  return hash;
+}
 
 // What lies in memory instead of the newest value while a read takes place.
 struct InPlace {
@@ -107,7 +128,10 @@ bool precedes(const StrongStore& store, const StrongStore& later) {
 // Has anybody stored there since, in whatever way?
 bool is_newest(const Place& place) {
   const Record last = granule_of(place.address).write.at(place.address % kGranule / 4);
-  const Record& known = place.newest->record;
+  const uintptr_t word = place.address & ~uintptr_t{3};
+  // Of other bytes of the word.
+  if (!(last.mask() & bytes_in_word(word, place.address, place.address + place.bytes))) return true;
+  const Record& known = place.last;
   constexpr uint64_t kElsewhere = kPlaceBits | mask_bits(0xF) | atomic_bits(Atomicity(0xF));
   return last.atomic() && last.who == known.who && ((last.bits ^ known.bits) & ~kElsewhere) == 0;
 }
@@ -130,10 +154,12 @@ const StrongStore* later_store_seen(const StrongStore& data, const Actor& actor,
 // consistent fence between them forbids that (PTX memory model; "store buffering"). nullptr: none.
 const StrongStore* own_store_before(const Place& place, const Record& self, Scope scope) {
   const auto it = g_own_stores.find(key_of(self));
-  if (it == g_own_stores.end() || !same_thread(it->second.store->record, self)) return nullptr;
-  const auto& [address, store] = it->second;
-  return address != place.address && last_fence(self, scope) < store->number ? store.get()
-                                                                             : nullptr;
+  if (it == g_own_stores.end()) return nullptr;
+  for (const auto& [address, store] : it->second) {
+    if (!store || address == place.address || !same_thread(store->record, self)) continue;
+    if (last_fence(self, scope) < store->number) return store.get();
+  }
+  return nullptr;
 }
 
 // Why a read may give what was there before the newest store: the store behind it that the reader
@@ -145,7 +171,8 @@ struct Missed {
 
 Missed may_miss(const Place& place, const Actor& actor, const Record& self,
                 const StrongAccess& access) {
-  if (!place.may_be_older || access.order == Order::SeqCst) return {};
+  if (!place.may_be_older) return {};
+  if (access.order == Order::SeqCst && place.newest->order == Order::SeqCst) return {};
   if (std::memcmp(&place.before, access.address, access.bytes) == 0) return {};
   const auto seen = [&](const Record& reader) {
     return same_thread(reader, self) || is_ordered(reader, actor);
@@ -185,7 +212,8 @@ void note_store(Place& place, const Actor& actor, const Record& self, const Stro
                     .warp_base = actor.warp_base,
                     .device = device_here(),
                     .order = access.order,
-                    .scope = access.scope};
+                    .scope = access.scope,
+                    .is_update = access.reads};
   const Frames where = innermost_frames(StrongStore::kFrames);
   std::copy_n(where.pc, StrongStore::kFrames, store.pc);
   if (access.reads && place.newest && place.newest->length < kLongestChain) {
@@ -195,14 +223,18 @@ void note_store(Place& place, const Actor& actor, const Record& self, const Stro
   place.newest = Ref<StrongStore>::make(std::move(store));
   if (place.newest->device >= 0) {
     if (g_own_stores.size() >= kMostFences) g_own_stores.clear();
-    g_own_stores[key_of(self)] = {place.address, place.newest};
+    auto& [last, before] = g_own_stores[key_of(self)];
+    if (last.address != place.address) before = last;
+    last = {place.address, place.newest};
   }
   place.before = 0;
   std::memcpy(&place.before, access.address, access.bytes);
   place.published_before.reset();
   if (published) place.published_before = *published;
-  place.may_be_older = access.order != Order::SeqCst;
+  place.last = self;
+  place.may_be_older = true;
   place.seen.clear();
+  place.given.clear();
 }
 
 const char* fence_name(Scope scope) {
@@ -245,8 +277,7 @@ std::string advice(const StrongStore& data, const StrongStore& later, Scope scop
 uint32_t tell(const StrongStore& data, const Missed& missed, const Record& self) {
   static std::unordered_set<uint32_t> told;
   const Frames where = capture_frames();
-  uint32_t site = 2166136261;  // FNV-1a
-  for (const uint32_t pc : where.pc) site = (site ^ pc) * 16777619;
+  const uint32_t site = hash_of(where);
   if (told.size() >= kMostTold || !told.insert(site).second) return site;
   const Scope scope = between(data, self, device_here());
   FindingInfo info{.kind = kinds::stale_read,
@@ -278,13 +309,51 @@ bool in_question(uint32_t site) {
   return std::ranges::find(sites, site) != sites.end() && ++asked % g_config.stale_every == 0;
 }
 
+// Who changes what it finds comes before a mere store, which then hides the change, and not before
+// another update, which would have found it.
+bool may_come_before(const StrongStore& newest, const StrongAccess& access) {
+  if (!access.writes || !newest.is_update) return true;
+  const uint32_t site = hash_of(innermost_frames(StrongStore::kFrames));
+  return g_keeping.contains(site) && !g_changing.contains(site);
+}
+
+// The last update has changed nothing: its place and its thread are as before.
+void settle_update() {
+  if (!g_update.site) return;
+  g_keeping.insert(g_update.site);
+  g_update.site = 0;
+  Place& place = place_at(g_update.place.address, g_update.place.bytes);
+  if (!(place.newest == g_update.store)) return;
+  const Record last = place.last;
+  place = std::move(g_update.place);
+  place.last = last;
+  g_own_stores[g_update.thread] = g_update.own;
+}
+
+void note_update(Place& place, const Actor& actor, const Record& self, const StrongAccess& access,
+                 const Published* published) {
+  g_update.thread = key_of(self);
+  g_update.own = g_own_stores[g_update.thread];
+  const Ref<StrongStore> newest = place.newest;
+  g_update.place = std::move(place);
+  place = {.address = g_update.place.address, .bytes = g_update.place.bytes, .newest = newest};
+  note_store(place, actor, self, access, published);
+  g_update.store = place.newest;
+  g_update.site = hash_of(place.newest->where());
+}
+
 std::optional<OlderValue> older_value(Place& place, const Actor& actor, const Record& self,
                                       const StrongAccess& access) {
   const Missed missed = may_miss(place, actor, self, access);
-  if (!missed.other || !in_question(tell(*place.newest, missed, self))) return std::nullopt;
+  if (!missed.other) return std::nullopt;
+  // Who has missed the store once may miss it again, wherever it looks.
+  const auto same = [&](const Record& reader) { return same_thread(reader, self); };
+  const uint32_t site = tell(*place.newest, missed, self);
+  if (!std::ranges::any_of(place.given, same) && !in_question(site)) return std::nullopt;
   OlderValue older{place.before, place.published_before};
-  // Once for each thread: what was stored gets there in the end.
-  place.seen.push_back(self);
+  // A few times for each thread: what was stored gets there in the end.
+  place.given.push_back(self);
+  if (std::ranges::count_if(place.given, same) >= kMostOlder) place.seen.push_back(self);
   return older;
 }
 
@@ -307,18 +376,32 @@ std::optional<OlderValue> note_strong_access(const Actor& actor, const StrongAcc
     forget_line(address);
     return std::nullopt;
   }
+  settle_update();
   stale::Place& place = place_at(address, access.bytes);
   if (place.newest && !is_newest(place)) place = {.address = address, .bytes = access.bytes};
   const Record self = make_record(actor, 0, {});
   std::optional<OlderValue> older;
   if (access.reads && place.newest && !same_thread(place.newest->record, self)) {
-    if (!access.writes) older = older_value(place, actor, self, access);
+    if (may_come_before(*place.newest, access)) {
+      older = older_value(place, actor, self, access);
+    }
     if (!older) note_seen(place, self);
   }
-  if (access.writes) note_store(place, actor, self, access, published);
+  if (access.writes && older) {
+    place.last = self;  // what it stores is hidden by the newest store
+  } else if (access.writes && access.reads) {
+    note_update(place, actor, self, access, published);
+  } else if (access.writes) {
+    note_store(place, actor, self, access, published);
+  }
   const GpuThread* thread = current_thread();
   if (thread && thread->block->has_fenced) stale::g_active[key_of_block(self)] = ++g_number;
   return older;
+}
+
+void note_change() {
+  if (stale::g_update.site) stale::g_changing.insert(stale::g_update.site);
+  stale::g_update.site = 0;
 }
 
 // Places of its lines are of no use before the next store.

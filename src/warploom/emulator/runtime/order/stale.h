@@ -65,6 +65,8 @@ struct OlderValue {
 // Before the access enters the history. `published`: what lies at the place so far, or nullptr.
 std::optional<OlderValue> note_strong_access(const Actor& actor, const StrongAccess& access,
                                              const Published* published);
+// The read-modify-write that was noted last has changed what it found.
+void note_change();
 // The running fiber reads `older` next, with nothing in between; what it accesses after that finds
 // the newest value again.
 void put_in_place(const void* address, unsigned bytes, const OlderValue& older);

@@ -1,15 +1,18 @@
 #include "order/stale_places.h"
 
+#include <iterator>
+#include <list>
+
 namespace warploom::stale {
 
 namespace {
 
 constexpr unsigned kLineBytes = 16;
-constexpr unsigned kLineBits = 14, kReaderBits = 10;
+constexpr unsigned kLineBits = 16, kReaderBits = 10;
 
 struct Line {
   uintptr_t number = 0;
-  Place words[kLineBytes / 4];
+  std::list<Place> places;  // that do not overlap
 };
 
 std::unique_ptr<Line> g_lines[1u << kLineBits];
@@ -41,12 +44,12 @@ Place& place_at(uintptr_t address, unsigned bytes) {
     *slot = {};
     slot->number = number;
   }
-  Place& wanted = slot->words[address % kLineBytes / 4];
-  for (Place& place : slot->words) {
-    const bool overlaps = place.address < address + bytes && address < place.address + place.bytes;
-    const bool same = place.address == address && place.bytes == bytes;
-    if ((overlaps || &place == &wanted) && !same) place = {};
+  for (auto place = slot->places.begin(); place != slot->places.end();) {
+    if (place->address == address && place->bytes == bytes) return *place;
+    const bool overlaps = place->address < address + bytes && address < place->address + place->bytes;
+    place = overlaps ? slot->places.erase(place) : std::next(place);
   }
+  Place& wanted = slot->places.emplace_back();
   wanted.address = address;
   wanted.bytes = bytes;
   return wanted;

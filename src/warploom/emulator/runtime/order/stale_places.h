@@ -26,6 +26,7 @@ struct StrongStore {
   Scope scope = Scope::System;
   Ref<StrongStore> continues{};  // the store that a read-modify-write has read
   unsigned length = 0;           // of that chain
+  bool is_update = false;        // it is a read-modify-write's
   uint32_t pc[kFrames] = {};     // where it is made, innermost first
   Frames where() const {
     Frames frames;
@@ -39,10 +40,12 @@ struct Place {
   uintptr_t address = 0;
   unsigned bytes = 0;         // 0: nothing is known
   Ref<StrongStore> newest{};  // nullptr: none is known
+  Record last{};              // who wrote there last: an update behind it may have kept the value
   uint64_t before = 0;        // what it has replaced
   std::optional<Published> published_before{};
   bool may_be_older = true;    // some thread may still read what was before
-  std::vector<Record> seen{};  // threads that have read it, each with its first read
+  std::vector<Record> seen{};   // threads that have read it, each with its first read
+  std::vector<Record> given{};  // reads that got what was before instead
 };
 
 bool same_thread(const Record& one, const Record& other);
@@ -54,7 +57,7 @@ struct Seen {
 };
 // What threads of the reader's block have read lately; the newest is nowhere in particular.
 struct Reader {
-  static constexpr unsigned kKept = 16;
+  static constexpr unsigned kKept = 256;
   OpId op = 0;
   uint32_t block = 0;
   unsigned next = 0;
