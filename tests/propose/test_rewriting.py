@@ -284,6 +284,20 @@ def test_refusals_name_reason_and_line(case: str, tmp_path: Path) -> None:
     assert line_of(text, place) in lines, caught.value
 
 
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("64, ncclFloat,", "64, ncclElement,"),  # a macro of a header
+        ("ncclSum,", "ncclOperator,"),
+    ],
+)
+def test_names_of_the_program_that_begin_as_those_of_nccl(
+    old: str, new: str, tmp_path: Path
+) -> None:
+    text = PROGRAM.replace(old, new)
+    assert new in rewritten(tmp_path, text)
+
+
 def test_windows_open_before_a_capture(tmp_path: Path) -> None:
     capture = "  CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));\n"
     text = rewritten(tmp_path, PROGRAM.replace("  twice<<<", capture + "  twice<<<", 1), plain=True)
