@@ -79,7 +79,7 @@ void note_upload(void* p, std::size_t bytes, int device, bool input) {
     if (is_carrying()) note_carried_upload(p, bytes);
     return;
   }
-  if (g_varying) vary_numbers(static_cast<char*>(p), bytes);
+  if (g_varying) vary_numbers(static_cast<char*>(p), bytes, device);
   if (std::ranges::find(g_whose, device) != g_whose.end()) {
     alter(static_cast<char*>(p), bytes);
   }
@@ -87,7 +87,10 @@ void note_upload(void* p, std::size_t bytes, int device, bool input) {
   if (g_poisoning) note_input(p, bytes);
 }
 
-void note_set(const void* p, std::size_t bytes) {
+void note_set(void* p, std::size_t bytes, int byte, int device, bool input) {
+  if (g_varying && input && !g_results_came) {
+    vary_set(static_cast<char*>(p), bytes, static_cast<unsigned char>(byte), device);
+  }
   if (g_poisoning && no_inputs_ended()) note_input(p, bytes);
 }
 
