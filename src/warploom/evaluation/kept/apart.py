@@ -7,6 +7,7 @@ original's own, of which there may be many.
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 
 from warploom.evaluation.legality.expanded_rules import Given
 from warploom.evaluation.legality.preprocessed import BEGIN, NEXT, Line, condition_text, lines_of
@@ -55,11 +56,7 @@ def _odd_macros(texts: Sequence[Sequence[Token]], given: Given) -> set[str]:
 
 
 def _namespaces(tokens: Sequence[Token]) -> set[str]:
-    return {
-        after.text
-        for token, after in zip(tokens, tokens[1:], strict=False)
-        if token.text == "namespace"
-    }
+    return {after.text for token, after in pairwise(tokens) if token.text == "namespace"}
 
 
 def _own_namespaces(lines: Sequence[Line], theirs: set[str]) -> Iterator[tuple[Line, ...]]:

@@ -305,8 +305,8 @@ uint64_t vary_draw(uint64_t value, std::size_t place, int device) {
 uint64_t integer_like(uint64_t value, uint64_t draw, const SpoilLayout& layout) {
   const unsigned unused = 64 - layout.bytes * 8;
   const auto number = static_cast<int64_t>(value << unused) >> unused;
-  const uint64_t size = number < 0 ? uint64_t{0} - static_cast<uint64_t>(number)
-                                   : static_cast<uint64_t>(number);
+  const uint64_t size =
+      number < 0 ? uint64_t{0} - static_cast<uint64_t>(number) : static_cast<uint64_t>(number);
   const uint64_t other = 1 + draw % std::max(size, uint64_t{8});
   return number < 0 ? uint64_t{0} - other : other;
 }
@@ -345,8 +345,8 @@ void vary_numbers(char* data, std::size_t bytes, int device) {
   const std::size_t count = bytes / width;
   uint64_t one = 0;
   if (count > 0) std::memcpy(&one, data, width);
-  const bool same = count >= kLeastAlike && one != 0 &&
-                    std::memcmp(data, data + width, (count - 1) * width) == 0;
+  const bool same =
+      count >= kLeastAlike && one != 0 && std::memcmp(data, data + width, (count - 1) * width) == 0;
   const bool integers = layout.exponent_bits == 0;
   if (integers && !same) return;  // they may be indices, and differ already
   if (is_control(data, 0, bytes, layout) && same) return;
