@@ -170,8 +170,13 @@ def test_uploaded_constants_can_be_varied(judge: Judge) -> None:
 
 INPUT = "float((i * 37 + d * 11 + seed % 1000) % 101) / 7"
 UPLOAD = "cudaMemcpy(in[d], host.data(), kCount * sizeof(float), cudaMemcpyHostToDevice)"
+HOST = "    std::vector<float> host(kCount);\n"
+TIMED = (
+    "    cudaEvent_t made;\n    cudaEventCreate(&made);\n    cudaEventRecord(made, streams[d]);\n"
+)
 
 
+@pytest.mark.parametrize("before", ["", TIMED], ids=["at once", "after a time was taken"])
 @pytest.mark.parametrize(
     ("elements", "old", "new"),
     [
@@ -182,11 +187,11 @@ UPLOAD = "cudaMemcpy(in[d], host.data(), kCount * sizeof(float), cudaMemcpyHostT
     ],
 )
 def test_arrays_of_one_number_become_arrays_of_many(
-    judge: Judge, elements: str, old: str, new: str
+    judge: Judge, elements: str, old: str, new: str, before: str
 ) -> None:
     text = program(TAIL)
     assert text.count(old) == 1
-    text = text.replace(old, new)
+    text = text.replace(old, new).replace(HOST, before + HOST)
     if elements == "int32":
         text = text.replace("ncclFloat", "ncclInt").replace("float", "int")
     mixed = text.replace("sum[i] + k", "sum[i ^ 1] + k")
