@@ -284,6 +284,82 @@ def test_neither_is_a_way_to_the_check(old: str, new: str) -> None:
     assert told_of_elements(NEW_ELEMENTS.replace(old, new)) != []
 
 
+PARTS = """
+#include <nccl.h>
+void run(float* in, float* out, float* host, size_t n) {
+  for (int h = 0; h < 2; h++) {
+    ncclAllReduce(&in[h * n], &out[h * n], n, ncclFloat, ncclSum, comm, streams[h]);
+  }
+  cudaMemcpy(host, out, 2 * n, cudaMemcpyDeviceToHost);
+  if (host[1] != 2) report(in, out, host);
+}
+"""
+NEW_PARTS = PARTS.replace("ncclAllReduce(", "layer::reduce(")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "plain"),
+    [
+        ("", "", True),
+        ("    layer::reduce(", "    out[h] = 2;\n    layer::reduce(", False),
+        ("    layer::reduce(", "    layer::fill(&host[h * n]);\n    layer::reduce(", False),
+        ("    layer::reduce(", "    layer::fill(&out[h]);\n    layer::reduce(", False),
+        ("    layer::reduce(", "    h = layer::reduce(", False),
+    ],
+)
+def test_parts_of_buffers_are_sent_by_their_address(old: str, new: str, plain: bool) -> None:
+    text = NEW_PARTS.replace(old, new)
+    found = kept_check_findings(Program(text), Program(PARTS), "c.cu")
+    assert (found == []) == plain, found
+
+
+NESTED = """
+#include <nccl.h>
+class Buffer {
+  struct Deleter {
+    void operator()(float* p) const { cudaFree(p); }
+  };
+  std::shared_ptr<float> p_;
+
+ public:
+  explicit Buffer(int n) {
+    float* p;
+    cudaMalloc(&p, n * sizeof(float));
+    p_.reset(p, Deleter());
+  }
+  float* get() const { return p_.get(); }
+};
+int main() {
+  Buffer data(8);
+  ncclAllReduce(data.get(), data.get(), 8, ncclFloat, ncclSum, comm, 0);
+  float host[8];
+  cudaMemcpy(host, data.get(), 32, cudaMemcpyDeviceToHost);
+  if (host[1] != 2) return 1;
+  return 0;
+}
+"""
+NEW_NESTED = (
+    NESTED.replace("cudaMalloc(", "layer::take(").replace("cudaFree(", "layer::windowFree(")
+    .replace("ncclAllReduce(", "layer::reduce(")
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "plain"),
+    [
+        ("", "", True),
+        ("{ layer::windowFree(p); }", "{ layer::windowFree(p); exit(0); }", False),
+        ("{ layer::windowFree(p); }", '{ layer::windowFree(p); printf("PASS"); }', False),
+        ("  struct Deleter {\n", "  struct Deleter {\n    operator int() { return 2; }\n", False),
+        ("  struct Deleter {\n", "  struct Deleter {\n    int data = 1;\n", False),
+    ],
+)
+def test_types_within_types_may_free_otherwise(old: str, new: str, plain: bool) -> None:
+    text = NEW_NESTED.replace(old, new)
+    found = kept_check_findings(Program(text), Program(NESTED), "c.cu")
+    assert (found == []) == plain, found
+
+
 WRITTEN = """
 #include <nccl.h>
 struct Kept { Kept& operator=(ncclResult_t r); };

@@ -138,6 +138,32 @@ def test_each_disguise_is_told(name: str) -> None:
     assert told((HIDDEN | ENDED | TYPES | PINNED)[name])
 
 
+MANY = "".join(f"#ifdef WAY_{i}\nstatic int way_{i} = {i};\n#endif\n" for i in range(14))
+WAYS = (BEFORE, f"{MANY}{BEFORE}")
+VERSIONS = "#ifdef NCCL_DEV_COMM_REQUIREMENTS_INITIALIZER\n  n += 2;\n#endif"
+LAYER_TEXT = f"inline int ask(int n) {{\n{VERSIONS}\n  return n;\n}}"
+OF_MANY: dict[str, tuple[str, Edits]] = {
+    "none": ("", ()),
+    "in_the_layer": (LAYER_TEXT, ()),
+    "ends_in_the_layer": (LAYER_TEXT.replace("n += 2", "exit(0)"), ()),
+    "leaves_the_layer": (LAYER_TEXT.replace("  n += 2;", "} } namespace { int n() {"), ()),
+    "macro_in_the_layer": (LAYER_TEXT.replace("  n += 2;", "#define PASS 1"), ()),
+    "in_main": (LAYER_TEXT, ((BAD, f"#ifdef STRICT\n{BAD}#endif\n"),)),
+}
+
+
+@pytest.mark.parametrize("name", OF_MANY)
+def test_more_conditions_than_can_be_tried(name: str) -> None:
+    added, edits = OF_MANY[name]
+    original = ORIGINAL.replace(*WAYS)
+    text = original.replace(*helper(added)) if added else original
+    for old, new in edits:
+        text = text.replace(old, new)
+    path = Path("a.cu")
+    found = kept_check_findings(Program(text, path), Program(original, path), "a.cu")
+    assert bool(found) == (name not in ("none", "in_the_layer"))
+
+
 def test_a_copy_of_main_elsewhere_is_not_main() -> None:
     start = ORIGINAL.index(MAIN)
     decoy = f"namespace device_comm {{\n{ORIGINAL[start:]}}}\n"

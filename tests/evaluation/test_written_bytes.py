@@ -168,6 +168,49 @@ def test_uploaded_constants_can_be_varied(judge: Judge) -> None:
     assert "wrong_result" in kinds(judge(text, built_in, (), vary_inputs="float32"))
 
 
+INPUT = "float((i * 37 + d * 11 + seed % 1000) % 101) / 7"
+UPLOAD = "cudaMemcpy(in[d], host.data(), kCount * sizeof(float), cudaMemcpyHostToDevice)"
+HOST = "    std::vector<float> host(kCount);\n"
+TIMED = (
+    "    cudaEvent_t made;\n    cudaEventCreate(&made);\n    cudaEventRecord(made, streams[d]);\n"
+)
+
+
+@pytest.mark.parametrize("before", ["", TIMED], ids=["at once", "after a time was taken"])
+@pytest.mark.parametrize(
+    ("elements", "old", "new"),
+    [
+        ("float32", INPUT, "1.0f"),
+        ("float32", UPLOAD, "cudaMemset(in[d], 1, kCount * sizeof(float))"),
+        ("int32", INPUT, "11"),
+        ("int32", UPLOAD, "cudaMemset(in[d], 1, kCount * sizeof(float))"),
+    ],
+)
+def test_arrays_of_one_number_become_arrays_of_many(
+    judge: Judge, elements: str, old: str, new: str, before: str
+) -> None:
+    text = program(TAIL)
+    assert text.count(old) == 1
+    text = text.replace(old, new).replace(HOST, before + HOST)
+    if elements == "int32":
+        text = text.replace("ncclFloat", "ncclInt").replace("float", "int")
+    mixed = text.replace("sum[i] + k", "sum[i ^ 1] + k")
+    assert "wrong_result" not in kinds(judge(text, mixed, ()))
+    result = judge(text, text, (), vary_inputs=elements)
+    assert result.passed, told(result)
+    assert result.proves_little == ""
+    assert "weak_output" not in kinds(result, Severity.WARNING)
+    assert "wrong_result" in kinds(judge(text, mixed, (), vary_inputs=elements))
+
+
+@pytest.mark.parametrize("byte", ["0", "-1", "0x7f"])
+def test_memsets_that_mean_none_or_the_largest_stay(judge: Judge, byte: str) -> None:
+    text = program(TAIL).replace(UPLOAD, f"cudaMemset(in[d], {byte}, kCount * sizeof(float))")
+    text = text.replace("ncclFloat", "ncclInt").replace("float", "int")
+    result = judge(text, text, (), vary_inputs="int32")
+    assert "seed_ignored" in kinds(result, Severity.WARNING), told(result)
+
+
 ATOMIC = """\
 #ifdef USE_DOUBLE
 typedef double real;

@@ -117,6 +117,54 @@ def test_windows_open_before_the_pipeline_begins(tmp_path: Path) -> None:
     assert lines[at + 1] == "  twice<<<1, 32, 0, stream>>>(data, 64);"
 
 
+CASES = """\
+  for (int n = 8; n <= 64; n *= 2) {
+    float* more;
+    CHECK(cudaMalloc(&more, n * sizeof(float)));
+    CHECK(cudaEventRecord(start, stream));
+    for (int i = 0; i < 3; i++) {
+      CHECK(ncclAllReduce(more, more, n, ncclFloat, ncclSum, comm, stream));
+    }
+    CHECK(cudaFree(more));
+  }
+"""
+REDUCE = "  CHECK(ncclAllReduce(data, data, 64, ncclFloat, ncclSum, comm, stream));\n"
+OPEN = "CHECK(device_comm::openWindows());"
+HELPED = (
+    "    CHECK(cudaMalloc(&more, n * sizeof(float)));\n",
+    "    CHECK(take(&more, n));\n",
+)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "follows"),
+    [
+        ("", "", "    CHECK(cudaEventRecord(start, stream));"),
+        (*HELPED, "    CHECK(cudaEventRecord(start, stream));"),
+        ("    float* more;\n", "    if (n == 16) continue;\n    float* more;\n", "  for (int n"),
+        (HELPED[0], "    more = data;\n", "  for (int n"),
+    ],
+    ids=["loop", "helper", "left early", "no allocation"],
+)
+def test_windows_of_what_a_loop_allocates_open_in_the_loop(
+    old: str, new: str, follows: str, tmp_path: Path
+) -> None:
+    helper = "int take(float** p, int n) { return cudaMalloc(p, n * sizeof(float)); }\nint main("
+    text = PROGRAM.replace(REDUCE, CASES.replace(old, new)).replace("int main(", helper)
+    text = text.replace("  twice<<<1, 32, 0, stream>>>(data, 64);\n", "")
+    lines = own_part(rewritten(tmp_path, text)).splitlines()
+    [at] = [i for i, line in enumerate(lines) if line.strip() == OPEN]
+    assert lines[at + 1].startswith(follows)
+
+
+def test_a_group_that_makes_communicators_is_no_communication(tmp_path: Path) -> None:
+    make = "  CHECK(ncclCommInitRank(&comm, ranks, id, rank));\n"
+    text = PROGRAM.replace(make, f"  ncclGroupStart();\n{make}  ncclGroupEnd();\n")
+    lines = own_part(rewritten(tmp_path, text)).splitlines()
+    at = lines.index(f"  {OPEN}")
+    assert lines[at + 1] == "  twice<<<1, 32, 0, stream>>>(data, 64);"
+
+
 def test_stage_a_keeps_the_host_collective(tmp_path: Path) -> None:
     text = rewritten(tmp_path, PROGRAM, stage=Stage.WINDOWS)
     assert "CHECK(ncclAllReduce(data, data" in text
@@ -282,6 +330,20 @@ def test_refusals_name_reason_and_line(case: str, tmp_path: Path) -> None:
         RulesProposer().propose(context)
     lines = {r.line for r in caught.value.refusals if reason in r.reason}
     assert line_of(text, place) in lines, caught.value
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("64, ncclFloat,", "64, ncclElement,"),  # a macro of a header
+        ("ncclSum,", "ncclOperator,"),
+    ],
+)
+def test_names_of_the_program_that_begin_as_those_of_nccl(
+    old: str, new: str, tmp_path: Path
+) -> None:
+    text = PROGRAM.replace(old, new)
+    assert new in rewritten(tmp_path, text)
 
 
 def test_windows_open_before_a_capture(tmp_path: Path) -> None:

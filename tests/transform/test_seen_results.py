@@ -68,6 +68,17 @@ def test_what_is_reduced_to_one_rank_is_read_there(tmp_path: Path) -> None:
     assert text is not None and "if (warploom_rank == (1)) {" in text
 
 
+def test_the_ends_of_a_group_may_be_asked_for(tmp_path: Path) -> None:
+    asked = PROGRAM
+    for name in ("Start", "End"):
+        call = f"  ncclGroup{name}();\n"
+        asked = asked.replace(call, f"#if NCCL_MAJOR >= 2\n{call}#endif\n")
+    text = seen(tmp_path, asked)
+    assert text is not None and without_results_seen(text) == asked
+    end = text.index("ncclGroupEnd")
+    assert end < text.index("warploom_seen.data(), x,") < text.index("#endif", end)
+
+
 @pytest.mark.parametrize(
     ("old", "new"),
     [

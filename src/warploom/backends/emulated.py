@@ -14,6 +14,12 @@ from warploom.workload.workload import Workload
 
 ELEMENTS = {"float16": "f2", "bfloat16": "b2", "float32": "f4", "float64": "f8"}
 """What the runtime calls the elements of a dtype (behavior/spoil.h)."""
+_INTEGERS = {
+    "int8": "i1", "uint8": "i1", "int16": "i2", "uint16": "i2",
+    "int32": "i4", "uint32": "i4", "int64": "i8", "uint64": "i8",
+}  # fmt: skip
+VARIED = ELEMENTS | _INTEGERS
+"""The same of what `vary_inputs` may be."""
 MAX_DEVICE_MB = 40 << 10
 """What an emulated device gives at most, MiB: its addresses are 48 GiB."""
 
@@ -163,7 +169,7 @@ def run_options(
         processes = str(workload.shape.processes)
     if workload.shape.node_size is not None:
         _check_nodes(workload.shape.ranks, workload.shape.node_size, processes)
-    vary = f"{spec.seed}:{ELEMENTS[workload.vary_inputs]}" if workload.vary_inputs else ""
+    vary = f"{spec.seed}:{VARIED[workload.vary_inputs]}" if workload.vary_inputs else ""
     return RunOptions(
         ranks=workload.shape.ranks,
         lsa_size=workload.shape.lsa_size,

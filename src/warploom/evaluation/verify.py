@@ -22,6 +22,7 @@ from warploom.evaluation.survey import Survey
 from warploom.workload.outputs import Output
 
 _SHOWN = 8  # differences that are told one by one
+_VARY = 'let eval vary the numbers that it uploads (vary_inputs = "float32")'
 _OTHERS = 1, 0x3FC03FC0  # a flag that is set, a number in every floating-point type
 
 
@@ -208,6 +209,7 @@ def _evidence(reference: Reference, weak: Mapping[str, str]) -> list[Finding]:
             severity=Severity.WARNING,
             message=f"the reference's {buffer} is {reason} in every read-back: a wrong program "
             "cannot be distinguished by it",
+            hint="" if reason != "constant" or reference.workload.vary_inputs else _VARY,
         )
         for buffer, reason in weak.items()
     ]
@@ -223,7 +225,7 @@ def _evidence(reference: Reference, weak: Mapping[str, str]) -> list[Finding]:
                 message="the reference's outputs are the same for every seed: only one set of "
                 "inputs was tried",
                 hint='let the program take its input seed as an argument (args = ["{seed}"]), or '
-                'let eval vary the numbers that it uploads (vary_inputs = "float32")',
+                + _VARY,
             )
         )
     return found

@@ -18,6 +18,8 @@ _TYPES = {
     "ncclInt64": "long long", "ncclUint64": "unsigned long long",
     "ncclFloat32": "float", "ncclFloat": "float", "ncclFloat64": "double", "ncclDouble": "double",
 }  # fmt: skip
+_ASKED_FOR = re.compile(r"\A\s*#\s*endif[^\n]*\n(.*\n)\s*#\s*if[^\n]*\s*\Z", re.DOTALL)
+"""Between the ends of a group that stand in conditionals of their own: not all NCCL has groups."""
 _TO_ALL = ("ncclAllGather", "ncclAlltoAll", "ncclGather")
 _TO_ROOT = ("ncclReduce", "ncclGather")
 
@@ -85,6 +87,7 @@ def _group(text: bytes, group: Group, calls: Sequence[Collective]) -> list[str] 
         )
     body = apply_edits(text[start:end], edits)
     body = re.sub(r"//[^\n]*", "", body)
+    body = _ASKED_FOR.sub(r"\1", body)
     if "#" in body or "\\\n" in body or "ncclGroup" in body:
         return None
     lines = [line.rstrip() for line in body.split("\n")]

@@ -202,10 +202,10 @@ def _command(table: _JudgeTable, file: Path, text: str) -> tuple[str, ...]:
 
 
 def _varied(name: str, file: Path, text: str) -> str:
-    if name and not dtype_of(name).is_float:
-        floats = ", ".join(dtype for dtype, kind in DTYPES.items() if kind.is_float)
+    if name and dtype_of(name).name == "bytes":
+        numbers = ", ".join(dtype for dtype in DTYPES if dtype != "bytes")
         raise WorkloadError(
-            f"vary_inputs must be one of {floats}, got {name!r}",
+            f"vary_inputs must be one of {numbers}, got {name!r}",
             file=str(file),
             line=_line_of(text, "vary_inputs"),
         )

@@ -172,19 +172,20 @@ def _touching(sides: Sides) -> Callable[[Statement, Set[str]], bool]:
 
     What the statements that may change do nothing but upload, added ones may upload too. What else
     these name may be read, and what they assign may be assigned. Elements that get memory of the
-    device there (`cudaMalloc(&p[i], n)`) may get it otherwise.
+    device there (`cudaMalloc(&p[i], n)`) may get it otherwise, and those that NCCL sends or fills
+    (`ncclSend(&p[i], ...)`, the same as `p + i`) may be sent or filled otherwise.
     """
     basis = {name for name in sides.basis if sides.is_ours(name)}
     written = {name for one in sides.moved for name in _assigned(one)}
     moved = [one.tokens for one in sides.moved]
     guarded = guarded_names(basis, moved, sides.functions)
 
-    given = {
-        element
-        for one in sides.moved
-        if any(name.startswith("cudaMalloc") for name in _called(one))
-        for element in _elements(one.tokens)
-    }
+    def elements(takes: Callable[[str], bool]) -> set[str]:
+        calls = [one.tokens for one in sides.moved if any(map(takes, _called(one)))]
+        return {element for tokens in calls for element in _elements(tokens)}
+
+    given = elements(lambda name: name.startswith("cudaMalloc"))
+    sent = elements(moves_data)
 
     def touches(one: Statement, own: Set[str]) -> bool:
         if _assigned(one) & (sides.basis - written - own):
@@ -195,7 +196,7 @@ def _touching(sides: Sides) -> Callable[[Statement, Set[str]], bool]:
             else may_change(one.tokens, at, sides.functions)
             for name in (one.names & basis) - written - own
             for at in mentions(one.tokens, name)
-            if _element(one.tokens, at) not in given
+            if _element(one.tokens, at) not in (given if name in guarded else given | sent)
         )
 
     return touches

@@ -87,6 +87,15 @@ def _members(
     blocks = matcher.get_matching_blocks()
     here = {a + i for a, _, size in blocks for i in range(size)}
     known = {b + i for _, b, size in blocks for i in range(size)}
+    # Types within this one are compared as it is: their functions are looked at elsewhere.
+    for at, one in enumerate(before):
+        if at in here or one.kind != "type" or not one.inside or not one.name or one.has("enum"):
+            continue
+        twin = next((i for i, o in enumerate(after) if i not in known and _same_head(o, one)), None)
+        if twin is not None:
+            here.add(at)
+            known.add(twin)
+            yield from _members(one, after[twin], kept, words, text)
     for at, one in enumerate(before):
         if at not in here and (one.kind != "variable" or _names(one) & kept):
             yield 0, f"{_member(one)} of {item.name}, line {one.line} of the original, is gone"

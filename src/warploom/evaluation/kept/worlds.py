@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from warploom.evaluation.kept.apart import balanced, conditions_apart
 from warploom.evaluation.legality.conditions import OpenError, condition_names, holds
 from warploom.evaluation.legality.expanded_rules import Given, is_system_macro
 from warploom.evaluation.legality.macros import UnjudgedError
@@ -27,7 +28,6 @@ from warploom.evaluation.legality.preprocessed import (
 )
 from warploom.evaluation.legality.tokens import Token, joined, scan
 
-_OPEN = {"(": ")", "[": "]", "{": "}"}
 NOT_LIVE = "\0"
 """Follows the name of a macro that is not defined where it stands."""
 
@@ -62,6 +62,7 @@ def pairs(candidate: Sequence[Token], original: Sequence[Token], given: Given) -
     matters = _that_matter(new) | _that_matter(old)
     fixed = frozenset(key for key in matters if THRESHOLD.match(key))
     waiting = version_worlds(matters)
+    theirs = _conditions(original)
     tried: set[frozenset[str]] = set()
     seen: set[tuple[str, str]] = set()
     while waiting:
@@ -69,7 +70,9 @@ def pairs(candidate: Sequence[Token], original: Sequence[Token], given: Given) -
         if false in tried:
             continue
         if len(tried) >= MOST_WORLDS:
-            if _conditions(candidate) - _conditions(original):
+            apart = conditions_apart(candidate, original, given)
+            more = _conditions(candidate) - theirs - apart
+            if any(key in matters for key in more):
                 raise UntoldError(
                     f"conditions that leave more than {MOST_WORLDS} forms of the text"
                 )
@@ -85,7 +88,9 @@ def pairs(candidate: Sequence[Token], original: Sequence[Token], given: Given) -
             after.text(new)
         except UnjudgedError as error:
             raise UntoldError(error.what, error.line) from None
-        waiting += further_worlds(false, [k for k in (before.open | after.open) if k not in fixed])
+        asked = [k for k in (before.open | after.open) if k not in fixed]
+        # The candidate's own first: there may be more of the original's than can be tried.
+        waiting += further_worlds(false, sorted(asked, key=theirs.__contains__))
         texts = (joined(after.out), joined(before.out))
         if texts not in seen:
             seen.add(texts)
@@ -100,7 +105,7 @@ def plain_macros(tokens: Sequence[Token]) -> frozenset[str]:
         if line.keyword in ("define", "undef") and line.words:
             name = line.words[0].text
             found[name] += 1
-            if line.keyword == "undef" or not _balanced(line.words):
+            if line.keyword == "undef" or not balanced(line.words):
                 odd.add(name)
     return frozenset(name for name, count in found.items() if count == 1) - odd
 
@@ -128,18 +133,8 @@ def header_macros(
         for line in lines_of(tokens):
             if line.keyword == "define" and line.words:
                 name = line.words[0].text
-                (odd if touched or not _balanced(line.words) else found).add(name)
+                (odd if touched or not balanced(line.words) else found).add(name)
     return frozenset(found - odd - own)
-
-
-def _balanced(words: Sequence[Token]) -> bool:
-    waiting: list[str] = []
-    for word in words:
-        if word.text in _OPEN:
-            waiting.append(_OPEN[word.text])
-        elif word.text in _OPEN.values() and (not waiting or waiting.pop() != word.text):
-            return False
-    return not waiting
 
 
 def _defined_more(candidate: Sequence[Token], original: Sequence[Token]) -> frozenset[str]:

@@ -16,6 +16,8 @@ from warploom.source.units import as_part, is_united
 OPEN_CALL = f"{NAMESPACE}::openWindows()"
 _WRAPPED = re.compile(r"\s*([A-Za-z_]\w*)\s*\(\s*\Z")
 _ARMS = ("preproc_if", "preproc_ifdef", "preproc_else", "preproc_elif", "preproc_elifdef")
+_LOOPS = ("for_statement", "for_range_loop", "while_statement")
+_LEAVING = ("continue_statement", "break_statement", "goto_statement", "return_statement")
 _MAX_DEPTH = 20
 
 
@@ -85,6 +87,8 @@ class _Walk:
     creating: frozenset[str]
     talk_spans: tuple[Span, ...]
     create_spans: tuple[Span, ...]
+    allocating: frozenset[str]
+    allocation_spans: tuple[Span, ...]
 
     def talks(self, node: Node) -> bool:
         """Tell whether a statement communicates, itself or through a function of the program."""
@@ -93,6 +97,13 @@ class _Walk:
     def creates(self, node: Node) -> bool:
         """Tell whether a statement creates the communicator."""
         return self._does(node, self.create_spans, self.creating)
+
+    def allocates(self, node: Node) -> bool:
+        """Tell whether a statement allocates memory of devices, or names a function that does."""
+        spans = self.allocation_spans
+        if any(node.start_byte <= s.start and s.end <= node.end_byte for s in spans):
+            return True
+        return not self.allocating.isdisjoint(_words(self.file.node_text(node)))
 
     def _does(self, node: Node, spans: tuple[Span, ...], functions: frozenset[str]) -> bool:
         if any(node.start_byte <= s.start and s.end <= node.end_byte for s in spans):
@@ -125,6 +136,9 @@ def open_edit(file: SourceFile, analysis: AnalysisReport) -> TextEdit | None:
         return None
     at = statement.start_byte
     stages = pipeline_spans(file, analysis)
+    inner = _behind_allocations(walk, statement)
+    if inner is not None and not any(s.start < inner.start_byte < s.end for s in stages.pipeline):
+        at = inner.start_byte
     at = next((s.start for s in stages.pipeline if s.start <= at < s.end), at)
     line = file.line_of(at)
     start, end = file.line_span(line)
@@ -142,10 +156,13 @@ def open_edit(file: SourceFile, analysis: AnalysisReport) -> TextEdit | None:
 def _walk(file: SourceFile, analysis: AnalysisReport) -> _Walk:
     here = [f for f in analysis.functions if f.file == analysis.file and f.kind == "host"]
     talks = [c.site.call for c in analysis.collectives if c.file == analysis.file]
-    talks += [g.start.call for g in analysis.groups if g.file == analysis.file]
+    moving = {c.group for c in analysis.collectives}  # other groups make communicators
+    groups = [g for g in analysis.groups if g.id in moving]
+    talks += [g.start.call for g in groups if g.file == analysis.file]
     captured = (m for m in find_mentions(file.text, CAPTURES) if m.called)
     talks += [Span(m.start, m.end) for m in captured]
     creates = [c.site.call for c in analysis.communicators if c.file == analysis.file]
+    allocations = tuple(a.site.call for a in analysis.allocations if a.file == analysis.file)
     return _Walk(
         file=file,
         bodies={f.name: f for f in here},
@@ -153,7 +170,27 @@ def _walk(file: SourceFile, analysis: AnalysisReport) -> _Walk:
         creating=_closure(here, creates),
         talk_spans=tuple(talks),
         create_spans=tuple(creates),
+        allocating=_naming(file, here, allocations),
+        allocation_spans=allocations,
     )
+
+
+def _naming(file: SourceFile, here: list[Function], spans: tuple[Span, ...]) -> frozenset[str]:
+    """Return the functions that hold one of the spans, or name one that does: a constructor too."""
+    words = {f: _words(file.slice(f.body.start, f.body.end)) for f in here}
+    names = {
+        f.name for f in here if any(f.body.start <= s.start and s.end <= f.body.end for s in spans)
+    }
+    grown = True
+    while grown:
+        more = {f.name for f in here if f.name not in names and names & words[f]}
+        names |= more
+        grown = bool(more)
+    return frozenset(names) - {"main"}
+
+
+def _words(text: str) -> set[str]:
+    return set(re.findall(r"\w+", text))
 
 
 def _closure(functions: list[Function], spans: list[Span]) -> frozenset[str]:
@@ -199,6 +236,31 @@ def _descend(walk: _Walk, statement: Node, depth: int) -> Node | None:
         inner = [n for n in walk.called(statement) if n in walk.talking and n in walk.creating]
         if len(inner) == 1:
             return _first_talk(walk, walk.bodies[inner[0]], depth + 1)
+    return None
+
+
+def _behind_allocations(walk: _Walk, statement: Node) -> Node | None:
+    """Return what follows the allocations that a loop makes anew before it communicates.
+
+    Windows that are opened there are open before the program takes a time. None where the first
+    statement that communicates is no such loop, or something may leave it before.
+    """
+    body = statement.child_by_field_name("body") if statement.type in _LOOPS else None
+    if body is None or body.type != "compound_statement":
+        return None
+    found: Node | None = None
+    behind = False
+    for one in body.named_children:
+        if one.type == "comment":
+            continue
+        if behind and found is None:
+            found = one
+        if walk.talks(one):
+            return _behind_allocations(walk, one) or found
+        if next(walk.file.nodes(*_LEAVING, within=one), None) is not None:
+            return None
+        if walk.allocates(one):
+            found, behind = None, True
     return None
 
 

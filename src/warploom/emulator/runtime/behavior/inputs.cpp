@@ -28,6 +28,7 @@ constexpr std::size_t kMostWords = 1024;
 
 bool g_results_came = false;  // results have come to a host: nothing is an input any more
 std::unordered_set<const Process*> g_inputs_ended;  // processes whose inputs have ended
+std::set<int> g_results_of;                         // ranks that results have come to
 std::vector<int> g_whose;                           // whose inputs change; empty: none
 unsigned g_every = 0;                               // 0: the words are given
 std::unordered_set<uint64_t> g_words;
@@ -73,13 +74,13 @@ bool configure_inputs(const std::string& value) {
 
 bool configure_vary(const std::string& value) { return g_varying = configure_varying(value); }
 
-void note_upload(void* p, std::size_t bytes, int device, bool input) {
+void note_upload(void* p, std::size_t bytes, int device, bool input, bool early) {
+  if (g_varying && early) vary_numbers(static_cast<char*>(p), bytes, device);
   if (g_results_came || !input) {
     note_turned_upload(p, bytes, false);
     if (is_carrying()) note_carried_upload(p, bytes);
     return;
   }
-  if (g_varying) vary_numbers(static_cast<char*>(p), bytes);
   if (std::ranges::find(g_whose, device) != g_whose.end()) {
     alter(static_cast<char*>(p), bytes);
   }
@@ -87,7 +88,10 @@ void note_upload(void* p, std::size_t bytes, int device, bool input) {
   if (g_poisoning) note_input(p, bytes);
 }
 
-void note_set(const void* p, std::size_t bytes) {
+void note_set(void* p, std::size_t bytes, int byte, int device, bool early) {
+  if (g_varying && early) {
+    vary_set(static_cast<char*>(p), bytes, static_cast<unsigned char>(byte), device);
+  }
   if (g_poisoning && no_inputs_ended()) note_input(p, bytes);
 }
 
@@ -108,7 +112,9 @@ void note_launch(int device) {
 
 void note_results(std::size_t bytes, int rank) {
   static std::map<int, std::size_t> results;
-  if (!g_results_came && (results[rank] += bytes) >= kLeastResults) g_results_came = true;
+  if ((results[rank] += bytes) < kLeastResults) return;
+  g_results_came = true;
+  g_results_of.insert(rank);
 }
 
 bool passes_results_on(std::size_t bytes) {
@@ -121,6 +127,12 @@ void end_inputs() { g_inputs_ended.insert(&current_process()); }
 bool inputs_are_open() {
   if (g_results_came) return false;
   return !g_current || !g_inputs_ended.contains(&current_process());
+}
+
+bool no_results_yet() {
+  // What others have got depends on the schedule, where processes do not wait for each other.
+  const bool alone = g_config.processes == 0 && !g_config.single_process && g_current;
+  return alone ? !g_results_of.contains(current_process().rank) : !g_results_came;
 }
 
 bool no_inputs_ended() { return !g_results_came && g_inputs_ended.empty(); }

@@ -18,15 +18,18 @@ namespace warploom {
 bool configure_inputs(const std::string& value);
 
 // Vary: every number that is uploaded as an input becomes another one of like size, by its value
-// and a key: alike in all programs, in whatever order they upload it. KEY:ELEMENTS, as for spoil
-// runs. False: it is none.
+// and a key: alike in all programs, in whatever order they upload it. An array of one number, and
+// what a memset fills with one other than zero, becomes an array of many. KEY:ELEMENTS, as for
+// spoil runs, and integers. False: it is none.
 bool configure_vary(const std::string& value);
 extern bool g_varying;
 
-// After the host's data has come; `input`: inputs were open when the process asked for it.
-void note_upload(void* p, std::size_t bytes, int device, bool input);
+// After the host's data has come; `input`: inputs were open when the process asked for it, `early`:
+// no results had come then.
+void note_upload(void* p, std::size_t bytes, int device, bool input, bool early);
 // The running process launches a kernel, which may read inputs from pinned and managed memory.
-void note_set(const void* p, std::size_t bytes);  // cudaMemset and its like
+// cudaMemset and its like have set each byte.
+void note_set(void* p, std::size_t bytes, int byte, int device, bool early);
 void note_launch(int device);
 // Bytes that were computed on a device are now where the host of `rank` can load them.
 void note_results(std::size_t bytes, int rank);
@@ -35,6 +38,9 @@ bool passes_results_on(std::size_t bytes);
 void end_inputs();       // of the running process
 bool inputs_are_open();  // what the running process uploads is an input
 bool no_inputs_ended();  // of no process
-void report_inputs();    // the words that were altered, before the end of the report
+// No results have come to the running process. Numbers vary until then, whether or not it has
+// looked at a clock, as many do to time their set-up.
+bool no_results_yet();
+void report_inputs();  // the words that were altered, before the end of the report
 
 }  // namespace warploom

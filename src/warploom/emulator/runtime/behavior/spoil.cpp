@@ -284,18 +284,45 @@ uint64_t turned_word(uint64_t word, unsigned round) {
 
 namespace {
 
+constexpr SpoilLayout kIntegers[] = {
+    {"i1", 1, 0, 0, 0, 0, 0, 0},
+    {"i2", 2, 0, 0, 0, 0, 0, 0},
+    {"i4", 4, 0, 0, 0, 0, 0, 0},
+    {"i8", 8, 0, 0, 0, 0, 0, 0},
+};
+constexpr std::size_t kLeastAlike = 8;  // equal elements that are an array of one number
+
 uint64_t g_vary_key = 0;
 const SpoilLayout* g_vary_layout = nullptr;
 
-// Another mantissa by the upper bits of the value's own: the lowest ones of it, which rounding may
-// change, stay. What is no plausible number, such as 0 and small integers, stays as it is.
-uint64_t varied(uint64_t value, const SpoilLayout& layout) {
+// Chosen by the value, and by the place and the device where the array holds nothing else.
+uint64_t vary_draw(uint64_t value, std::size_t place, int device) {
+  const uint64_t where = mix_bits(place * 0xC2B2AE3D27D4EB4F + static_cast<uint64_t>(device));
+  return mix_bits((value ^ where) * 0x9E3779B97F4A7C15 + g_vary_key);
+}
+
+// Another integer of like size and sign: up to the value, or up to 8.
+uint64_t integer_like(uint64_t value, uint64_t draw, const SpoilLayout& layout) {
+  const unsigned unused = 64 - layout.bytes * 8;
+  const auto number = static_cast<int64_t>(value << unused) >> unused;
+  const uint64_t size =
+      number < 0 ? uint64_t{0} - static_cast<uint64_t>(number) : static_cast<uint64_t>(number);
+  const uint64_t other = 1 + draw % std::max(size, uint64_t{8});
+  return number < 0 ? uint64_t{0} - other : other;
+}
+
+// By the upper bits of the value's own: the lowest ones of it, which rounding may change, stay.
+uint64_t vary_draw_of(uint64_t value, const SpoilLayout& layout) {
+  return mix_bits((value >> layout.ignored) * 0x9E3779B97F4A7C15 + g_vary_key);
+}
+
+// Another mantissa. What is no plausible number, such as 0 and small integers, stays as it is.
+uint64_t varied(uint64_t value, uint64_t draw, const SpoilLayout& layout) {
   if (!plausible(value, layout)) return value;
   const unsigned width = layout.bytes == 2 ? 3 : 6;
   const unsigned at = layout.exponent_at - width;
   const uint64_t mask = ((uint64_t{1} << width) - 1) << at;
-  const uint64_t chosen = mix_bits((value >> layout.ignored) * 0x9E3779B97F4A7C15 + g_vary_key);
-  return (value & ~mask) | (chosen << at & mask);
+  return (value & ~mask) | (draw << at & mask);
 }
 
 }  // namespace
@@ -303,21 +330,56 @@ uint64_t varied(uint64_t value, const SpoilLayout& layout) {
 bool configure_varying(const std::string& value) {
   const std::size_t split = value.find(':');
   if (split == std::string::npos) return false;
-  const SpoilLayout* layout = find_layout(std::string_view(value).substr(split + 1));
-  if (!layout || layout->exponent_bits == 0) return false;
+  const std::string_view name = std::string_view(value).substr(split + 1);
+  const auto integer = std::ranges::find(kIntegers, name, &SpoilLayout::name);
+  const SpoilLayout* layout = integer == std::end(kIntegers) ? find_layout(name) : integer;
+  if (!layout || (layout->exponent_bits == 0 && integer == std::end(kIntegers))) return false;
   g_vary_key = std::strtoull(value.c_str(), nullptr, 10);
   g_vary_layout = layout;
   return true;
 }
 
-void vary_numbers(char* data, std::size_t bytes) {
+void vary_numbers(char* data, std::size_t bytes, int device) {
   const SpoilLayout& layout = *g_vary_layout;
-  for (std::size_t at = 0; at + layout.bytes <= bytes; at += layout.bytes) {
-    if (is_control(data, at, bytes, layout)) continue;
-    uint64_t value = 0;
-    std::memcpy(&value, data + at, layout.bytes);
-    value = varied(value, layout);
-    std::memcpy(data + at, &value, layout.bytes);
+  const std::size_t width = layout.bytes;
+  const std::size_t count = bytes / width;
+  uint64_t one = 0;
+  if (count > 0) std::memcpy(&one, data, width);
+  const bool same =
+      count >= kLeastAlike && one != 0 && std::memcmp(data, data + width, (count - 1) * width) == 0;
+  const bool integers = layout.exponent_bits == 0;
+  if (integers && !same) return;  // they may be indices, and differ already
+  if (is_control(data, 0, bytes, layout) && same) return;
+  for (std::size_t i = 0; i < count; i++) {
+    char* at = data + i * width;
+    uint64_t value = one;
+    if (same) {
+      const uint64_t draw = vary_draw(one, i, device);
+      value = integers ? integer_like(one, draw, layout) : varied(one, draw, layout);
+    } else {
+      if (is_control(data, i * width, bytes, layout)) continue;
+      std::memcpy(&value, at, width);
+      value = varied(value, vary_draw_of(value, layout), layout);
+    }
+    std::memcpy(at, &value, width);
+  }
+}
+
+void vary_set(char* data, std::size_t bytes, unsigned char byte, int device) {
+  const SpoilLayout& layout = *g_vary_layout;
+  // What programs mean by zero, by no number or place at all, and by the largest one.
+  if (byte == 0 || byte == 0xFF || byte == 0x7F || byte == 0x80) return;
+  const std::size_t width = layout.bytes;
+  if (bytes / width < kLeastAlike) return;
+  uint64_t one = 0;
+  std::memcpy(&one, data, width);
+  const bool integers = layout.exponent_bits == 0;
+  // Bytes make odd floats: numbers between 1 and 2 take their place.
+  if (!integers) one = ((uint64_t{1} << (layout.exponent_bits - 1)) - 1) << layout.exponent_at;
+  for (std::size_t i = 0; i < bytes / width; i++) {
+    const uint64_t draw = vary_draw(one ^ byte, i, device);
+    const uint64_t value = integers ? integer_like(one, draw, layout) : varied(one, draw, layout);
+    std::memcpy(data + i * width, &value, width);
   }
 }
 

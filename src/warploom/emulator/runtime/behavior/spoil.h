@@ -50,9 +50,14 @@ bool word_in_address(const char* data, std::size_t offset, std::size_t bytes);
 // Is it a number that few others are equal to, and one of those that the key chooses (one of
 // `every`)?
 bool is_telling(uint64_t word, unsigned every);
-// Varied inputs (inputs.h), with a key of their own. KEY:ELEMENTS; false: it is none.
+// Varied inputs (inputs.h), with a key of their own. KEY:ELEMENTS; false: it is none. Elements may
+// be integers as well: i1, i2, i4, i8.
 bool configure_varying(const std::string& value);
-void vary_numbers(char* data, std::size_t bytes);
+// Uploaded to `device`. An array of one number gets another for each place and device: else a
+// program that mixes places or ranks up would have the same results.
+void vary_numbers(char* data, std::size_t bytes, int device);
+// Each byte was set to `byte`.
+void vary_set(char* data, std::size_t bytes, unsigned char byte, int device);
 // Is it one of those of which the key chooses one of `every`?
 bool chosen_by_key(uint64_t value, unsigned every);
 uint64_t drawn_by_key(uint64_t value);  // a number that the key chooses for it

@@ -43,6 +43,7 @@ struct Copy {
   std::size_t depth = 1, dst_slice = 0,
               src_slice = 0;       // slices of rows, and bytes from one to next
   bool input = inputs_are_open();  // when it was called: what is queued may run much later
+  bool early = no_results_yet();   // as well
   std::size_t rows() const { return height * depth; }
   char* dst_row(std::size_t row) const {
     return dst + row / height * dst_slice + row % height * dst_pitch;
@@ -156,7 +157,8 @@ void move(const Copy& copy, StreamOp& op) {
           (on_device_side(dst) || (managed(dst) && !managed(src))) && !on_device_side(src);
       if ((g_spoiling || g_varying) && upload) {
         const bool own = space_of(dst) == Space::Device;  // else a variable of the stream's device
-        note_upload(dst, copy.width, own ? device_of(dst) : op.stream->device, copy.input);
+        note_upload(dst, copy.width, own ? device_of(dst) : op.stream->device, copy.input,
+                    copy.early);
       }
     }
     if (!to_host) continue;
@@ -231,7 +233,7 @@ PrepareFunction node_copying(const Copy& copy, const Frames& where) {
     return [copy, watches](StreamOp& op) {
       for (const int watch : watches) host_copy_started(watch, op.op);
       Copy again = copy;
-      again.input = no_inputs_ended();
+      again.input = again.early = no_inputs_ended();
       move(again, op);
       complete(op);
     };

@@ -28,12 +28,15 @@ cudaError_t set(void* pointer, std::size_t pitch, int value, std::size_t width, 
   Stream* stream = resolve_stream(handle);
   if (implicit_in_capture(stream)) return cudaErrorStreamCaptureImplicit;
   const TouchesOnly touches({{pointer, pitch * (height - 1) + width}});
+  const bool early = no_results_yet();  // when it was called, as for copies
   push_op(stream, OpKind::Copy, name, [=](StreamOp& op) {
     for (std::size_t row = 0; row < height; row++) {
       access_write(actor_of(op), start + row * pitch, width);
       will_overwrite(start + row * pitch, width);
       std::memset(start + row * pitch, value, width);
-      note_set(start + row * pitch, width);
+      const bool own = space_of(start) == Space::Device;  // else it is memory of the host's
+      note_set(start + row * pitch, width, value, own ? device_of(start) : op.stream->device,
+               early);
     }
     if (g_timed) price_memset(op, start, width * height);
     complete(op);
