@@ -37,7 +37,7 @@ from warploom.evaluation.legality.object_rules import (
 )
 from warploom.evaluation.legality.unread_text import UNREAD
 from warploom.evaluation.merged_findings import merge, renamed
-from warploom.evaluation.nvcc_findings import nvcc_findings, register_findings
+from warploom.evaluation.nvcc_findings import launch_findings, nvcc_findings
 from warploom.evaluation.parts import Parts, add, serious, verified
 from warploom.evaluation.reading import frame_of, read_program
 from warploom.evaluation.records import BENCHMARK, BuildRecord, Evaluation
@@ -56,6 +56,7 @@ from warploom.evaluation.transform_rule import (
 )
 from warploom.evaluation.verify import Verification, verify
 from warploom.source.regions import Program
+from warploom.toolchain.kernel_needs import LargestBlock
 from warploom.toolchain.nvcc import NvccResult, compile_gate
 from warploom.workload.paths import require_file
 from warploom.workload.workload import Workload
@@ -293,7 +294,7 @@ class Judge:
             record = BuildRecord("nvcc", ok=False)
         else:
             if result.ok:
-                found = register_findings(result, _largest_blocks(parts), path)
+                found = launch_findings(result, _largest_blocks(parts), path)
             else:
                 found = nvcc_findings(result, path)
             record = BuildRecord("nvcc", result.ok, result.seconds, result.cached)
@@ -406,10 +407,10 @@ class Judge:
         )
 
 
-def _largest_blocks(parts: Parts) -> Mapping[str, int]:
-    """Return the most threads of a block with which any run launched each kernel."""
-    found: dict[str, int] = {}
+def _largest_blocks(parts: Parts) -> Mapping[str, LargestBlock]:
+    """Return what launches of each kernel asked for, in any run."""
+    found: dict[str, LargestBlock] = {}
     for outcome in parts.verification.outcomes if parts.verification else ():
-        for kernel, threads in outcome.largest_blocks.items():
-            found[kernel] = max(found.get(kernel, 0), threads)
+        for kernel, block in outcome.largest_blocks.items():
+            found[kernel] = block.joined(found.get(kernel, block))
     return found

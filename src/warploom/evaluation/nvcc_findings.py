@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from warploom.core.records import Finding, Severity
+from warploom.toolchain.kernel_needs import LargestBlock, lacks, named
 from warploom.toolchain.nvcc import NvccResult
-from warploom.toolchain.registers import PER_BLOCK, too_many
 
 
 def nvcc_findings(result: NvccResult, path: Path) -> list[Finding]:
@@ -18,24 +18,24 @@ def nvcc_findings(result: NvccResult, path: Path) -> list[Finding]:
     return found or [Finding("nvcc", Severity.ERROR, log, file=str(path))]
 
 
-def register_findings(
-    result: NvccResult, largest_blocks: Mapping[str, int], path: Path
+def launch_findings(
+    result: NvccResult, largest_blocks: Mapping[str, LargestBlock], path: Path
 ) -> list[Finding]:
-    """Return a finding for each kernel whose largest block has too few registers on a GPU.
+    """Return a finding for each kernel of which runs launched blocks that no GPU has room for.
 
-    `largest_blocks`: the threads of a block with which runs launched each kernel.
+    `largest_blocks`: what launches asked for, by the kernel's name in the text.
     """
-    return [
-        Finding(
-            "launch_error",
-            Severity.ERROR,
-            f"kernel {kernel} takes {registers} registers per thread, as nvcc compiles it, and is "
-            f"launched with {threads} threads per block: a block has {PER_BLOCK} registers, so the "
-            "launch fails on a GPU",
-            "launch smaller blocks, or bound the kernel's registers by "
-            f"__launch_bounds__({threads})",
-            file=str(path),
-            kernel=kernel,
-        )
-        for kernel, (registers, threads) in too_many(result.registers, largest_blocks).items()
-    ]
+    text = path.read_text(errors="replace")
+    found: list[Finding] = []
+    for kernel, block in largest_blocks.items():
+        needs = named(kernel, result.needs, text)
+        if needs is not None and (why := lacks(needs, block)):
+            message = f"kernel {kernel} {why}; the launch fails on a GPU"
+            hint = (
+                f"launch smaller blocks, or bound registers by __launch_bounds__({block.threads}); "
+                "what names no kernel of its own counts as the largest"
+            )
+            found.append(
+                Finding("launch_error", Severity.ERROR, message, hint, str(path), kernel=kernel)
+            )
+    return found

@@ -25,8 +25,8 @@ from warploom.core.records import BuildSpec, Limits
 from warploom.toolchain.cache import cached_folder
 from warploom.toolchain.compilers import folders_of
 from warploom.toolchain.folders import is_of_system, names_in
+from warploom.toolchain.kernel_needs import KernelNeeds, needs_of
 from warploom.toolchain.nccl import NcclHeaders, get_nccl, headers_digest
-from warploom.toolchain.registers import registers_of
 from warploom.toolchain.sandbox import run_sandboxed
 
 _LIMITS = Limits(seconds=600.0, memory_mb=16384, output_mb=16)
@@ -74,7 +74,7 @@ class NvccError:
 class NvccResult:
     """What nvcc said of a program; `nccl` is the version of the headers that it saw.
 
-    `registers` are those of a thread, by kernel (`registers.py`).
+    `needs`: what kernels need of a block, by name (`kernel_needs.py`).
     """
 
     ok: bool
@@ -83,7 +83,7 @@ class NvccResult:
     cached: bool
     errors: tuple[NvccError, ...]
     nccl: str
-    registers: Mapping[str, int] = field(default_factory=dict[str, int])
+    needs: Mapping[str, KernelNeeds] = field(default_factory=dict[str, KernelNeeds])
 
 
 def _candidates() -> Iterator[Path]:
@@ -367,7 +367,7 @@ def compile_gate(
         cached=cached,
         errors=() if answer["ok"] else parse_nvcc_errors(log, gate.base),
         nccl=headers.version,
-        registers=registers_of(log),
+        needs=needs_of(log),
     )
 
 

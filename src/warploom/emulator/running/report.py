@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import cast
 
 from warploom.core.records import Json
+from warploom.toolchain.kernel_needs import LargestBlock
 
 STATES = ("finished", "deadlock", "stopped", "timeout")
 """How the runtime may say that a run ended."""
@@ -141,8 +142,8 @@ class Report:
     """Words of uploads that were altered, in hexadecimal (behavior/inputs.h, turned_inputs.h)."""
     ways: list[str] = field(default_factory=list[str])
     """Which ways conditions took, as behavior/ways.cpp writes it."""
-    largest_blocks: dict[str, int] = field(default_factory=dict[str, int])
-    """The most threads of a block with which each kernel was launched."""
+    largest_blocks: dict[str, LargestBlock] = field(default_factory=dict[str, LargestBlock])
+    """What launches of each kernel asked for, for a block."""
     read_back_digest: str = ""
     """Of all bytes that were read back, by the key that the runtime was given."""
 
@@ -331,7 +332,9 @@ def _take(line: _Line, report: Report) -> None:
     elif event == "ways":
         report.ways += line.texts("ways")
     elif event == "block":
-        report.largest_blocks[line.text("kernel")] = line.count("threads")
+        report.largest_blocks[line.text("kernel")] = LargestBlock(
+            line.count("threads"), line.count("dynamic_shared"), line.count("allowed_shared")
+        )
     elif event == "exit":
         code = line.number_or_none("code")
         report.exit_codes[line.count("rank")] = 0 if code is None else code

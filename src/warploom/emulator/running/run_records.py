@@ -19,6 +19,7 @@ from warploom.core.records import (
 from warploom.emulator.running.spoil import Spoil
 from warploom.emulator.running.timeline import Timeline
 from warploom.emulator.running.topology import Topology, check_fit
+from warploom.toolchain.kernel_needs import LargestBlock
 from warploom.toolchain.sandbox import SandboxKind
 
 MAX_RANKS = 512
@@ -276,8 +277,8 @@ class EmulatorRun:
     `stale_reads.py`). `suspicions` are findings where nothing else explains a failure
     (`suspicions.py` there).
     `inputs` are the words of uploads that were altered, in hexadecimal (`RunOptions.inputs`).
-    `ways` are the conditions that a watched text came to. `largest_blocks` are the most threads of
-    a block with which each kernel was launched, by its name in the text.
+    `ways` are the conditions that a watched text came to. `largest_blocks` are what launches of
+    each kernel asked for, by its name in the text.
     """
 
     state: State
@@ -298,7 +299,7 @@ class EmulatorRun:
     suspicions: tuple[Finding, ...] = ()
     inputs: tuple[str, ...] = ()
     ways: tuple[WayTaken, ...] = ()
-    largest_blocks: Mapping[str, int] = field(default_factory=dict[str, int])
+    largest_blocks: Mapping[str, LargestBlock] = field(default_factory=dict[str, LargestBlock])
 
     @property
     def verdict(self) -> Verdict:

@@ -105,6 +105,12 @@ bool allows_shared(const KernelPlan& plan, std::size_t bytes) {
   return bytes <= kMostShared && asked_for(plan.process, plan.device, plan.name, bytes);
 }
 
+std::size_t allowed_shared(const KernelPlan& plan) {
+  const Allowed& allowed = g_allowed_shared[{plan.process, plan.device}];
+  const auto own = allowed.find(bare_name(plan.name));
+  return own == allowed.end() ? 0 : own->second;
+}
+
 std::size_t most_shared(const Kernel& kernel, std::size_t variables) {
   const std::size_t dynamic = kernel.config.shared_bytes, together = variables + dynamic;
   if (together <= kSharedUnasked) return 0;

@@ -55,30 +55,6 @@ void trace_opening(const Block& block, const BarrierState& barrier) {
                          barrier.arrived));
 }
 
-// Orders the threads that have met at a named barrier, and nobody else.
-void order_part(Block& block, const BarrierState& barrier) {
-  share_fences(block);
-  std::vector<GpuThread*> threads{current_thread()};
-  for (const Fiber* fiber : barrier.waiting) threads.push_back(fiber->gpu);
-  const uint32_t before = block.time++;
-  Clock joined = block.clock;
-  std::vector<unsigned> present((block.threads.size() + 31) / 32);
-  for (const GpuThread* thread : threads) {
-    if (thread->has_own_clock) joined.join(thread->own);
-    present[thread->linear / 32]++;
-  }
-  for (const GpuThread* thread : threads) {
-    joined.advance_block(block.op, block.number, block.base, thread->linear, before);
-  }
-  joined.forget_puts();
-  for (GpuThread* thread : threads) {
-    if (!thread->has_own_clock) block.with_own_clock.push_back(thread);
-    thread->has_own_clock = true;
-    thread->own = joined;
-    if (present[thread->linear / 32] == 32) block.warp_base[thread->linear / 32] = block.time;
-  }
-}
-
 [[gnu::noinline]] void open_barrier(Block& block, BarrierState& barrier) {
   if (g_tracing) trace_opening(block, barrier);
   if (barrier.sites_differ && barrier.in_group_call > 0) report_partial_group(block, barrier);
@@ -93,7 +69,10 @@ void order_part(Block& block, const BarrierState& barrier) {
   barrier.all = 1;
   barrier.sites_differ = false;
   if (barrier.waiting.size() + 1 < block.live) {
-    order_part(block, barrier);
+    std::vector<GpuThread*> threads{current_thread()};
+    for (const Fiber* fiber : barrier.waiting) threads.push_back(fiber->gpu);
+    share_fences(block);
+    order_part(block, threads);
   } else {
     order_block(block);
   }
@@ -123,14 +102,24 @@ std::string progress_of(const BarrierState& barrier) {
   if (!barrier.reason.detail) barrier.reason.detail = [&barrier] { return progress_of(barrier); };
 }
 
+// Warps may come to a named barrier from different places, the threads of one may not.
+bool meets_elsewhere(const Block& block, const BarrierState& barrier, const GpuThread& self,
+                     int site) {
+  if (&barrier == &block.barrier) return barrier.site != site;
+  return std::ranges::any_of(barrier.waiting, [&](const Fiber* fiber) {
+    return fiber->gpu->linear / 32 == self.linear / 32 && fiber->gpu->barrier_site != site;
+  });
+}
+
 // Did the barrier open? False: the running fiber waits at it.
 inline bool arrive(GpuThread& self, BarrierState& barrier, unsigned expected, int site,
                    const char* what) {
   Block& block = *self.block;
   self.barriers_reached++;
+  self.barrier_site = site;
   if (barrier.arrived == 0) {
     arrive_first(barrier, std::min(expected, block.live), site, what);
-  } else if (barrier.site != site) {
+  } else if (meets_elsewhere(block, barrier, self, site)) {
     barrier.sites_differ = true;
     capture_into(barrier.other);
   }

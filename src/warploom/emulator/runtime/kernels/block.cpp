@@ -233,6 +233,26 @@ void order_block(Block& block) {
   block.note_clock();
 }
 
+void order_part(Block& block, std::span<GpuThread* const> threads) {
+  const uint32_t before = block.time++;
+  Clock joined = block.clock;
+  std::vector<unsigned> present((block.threads.size() + 31) / 32);
+  for (const GpuThread* thread : threads) {
+    if (thread->has_own_clock) joined.join(thread->own);
+    present[thread->linear / 32]++;
+  }
+  for (const GpuThread* thread : threads) {
+    joined.advance_block(block.op, block.number, block.base, thread->linear, before);
+  }
+  joined.forget_puts();
+  for (GpuThread* thread : threads) {
+    if (!thread->has_own_clock) block.with_own_clock.push_back(thread);
+    thread->has_own_clock = true;
+    thread->own = joined;
+    if (present[thread->linear / 32] == 32) block.warp_base[thread->linear / 32] = block.time;
+  }
+}
+
 bool on_device() { return current_thread() != nullptr; }
 
 }  // namespace warploom

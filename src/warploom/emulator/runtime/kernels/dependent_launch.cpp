@@ -43,7 +43,8 @@ void begin_early(Stream& stream, StreamOp& op) {
 }
 
 void become_primary(Stream& stream, const StreamOp& op, const Clock& end) {
-  if (op.kind == OpKind::Kernel) {
+  // What NCCL launches is a kernel as well.
+  if (op.kind == OpKind::Kernel || op.kind == OpKind::Collective) {
     Clock begin = op.begin;
     // Its dependents begin once each of its blocks has let them, or has ended.
     if (op.waited && !op.triggered_early) begin.join(op.primary);

@@ -38,7 +38,7 @@ enum {
 
 std::vector<Kernel*> g_running;
 bool g_only_launching = false;
-std::map<std::string, uint64_t> g_largest_blocks;  // in threads, by kernel
+std::map<std::string, LargestBlock> g_largest_blocks;  // by kernel
 
 uint64_t volume(dim3 d) { return uint64_t{d.x} * d.y * d.z; }
 
@@ -53,12 +53,12 @@ int validate(const LaunchConfig& config) {
   return 0;
 }
 
-unsigned residency_of(const LaunchConfig& config, const Device& device) {
+// `variables`: bytes of `__shared__` variables.
+unsigned residency_of(const LaunchConfig& config, const Device& device, std::size_t variables = 0) {
   const auto threads = static_cast<unsigned>(volume(config.block) + 31) / 32 * 32;
   unsigned per_sm = std::min(kBlocksPerSm, kThreadsPerSm / threads);
-  if (config.shared_bytes) {
-    per_sm = std::min<unsigned>(per_sm,
-                                static_cast<unsigned>(kSharedPerSm / (config.shared_bytes + 1024)));
+  if (const std::size_t shared = config.shared_bytes + variables) {
+    per_sm = std::min<unsigned>(per_sm, static_cast<unsigned>(kSharedPerSm / (shared + 1024)));
   }
   return std::max(1u, per_sm) * static_cast<unsigned>(device.sm_count);
 }
@@ -105,7 +105,7 @@ void check_stacks(const Kernel& kernel) {
 }
 
 const std::vector<Kernel*>& running_kernels() { return g_running; }
-const std::map<std::string, uint64_t>& largest_blocks() { return g_largest_blocks; }
+const std::map<std::string, LargestBlock>& largest_blocks() { return g_largest_blocks; }
 
 Kernel::~Kernel() { std::erase(g_running, this); }
 
@@ -135,6 +135,21 @@ Block& Kernel::begin(uint64_t number) {
 void Kernel::activate_blocks() {
   if (start.late) return;
   while (next_block < total_blocks && resident.size() < std::min(residency, window)) start_block();
+}
+
+void Kernel::has_static_shared(std::size_t bytes) {
+  const Device& on = *g_devices[static_cast<std::size_t>(device)];
+  residency = std::min(residency, residency_of(config, on, bytes));
+  if (!config.cooperative || total_blocks <= residency) return;
+  report_finding({.kind = kinds::launch_error,
+                  .message = format("a cooperative launch of %llu blocks, of which %u fit at once "
+                                    "with their %zu bytes of __shared__ variables: it fails",
+                                    static_cast<unsigned long long>(total_blocks), residency, bytes),
+                  .hint = "ask cudaOccupancyMaxActiveBlocksPerMultiprocessor how many fit",
+                  .where = op->where,
+                  .rank = rank,
+                  .kernel = name});
+  stop_run();
 }
 
 void Kernel::block_parked() {
@@ -211,8 +226,10 @@ int plan_kernel(KernelPlan& plan, const char* name, const LaunchConfig& config, 
   if (const int error = validate(config)) return error;
   if (const int error = check_cluster_shape(name, config.grid, config.cluster)) return error;
   if (!allows_shared(plan, config.shared_bytes)) return kInvalidValue;
-  uint64_t& largest = g_largest_blocks[name];
-  largest = std::max(largest, volume(config.block));
+  LargestBlock& largest = g_largest_blocks[name];
+  largest.threads = std::max(largest.threads, volume(config.block));
+  largest.dynamic_shared = std::max(largest.dynamic_shared, config.shared_bytes);
+  largest.allowed_shared = std::max(largest.allowed_shared, allowed_shared(plan));
   plan.residency = residency_of(config, *g_devices[static_cast<std::size_t>(device)]);
   if (config.cooperative && volume(config.grid) > plan.residency) return kCooperativeTooLarge;
   return 0;

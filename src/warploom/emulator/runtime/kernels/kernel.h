@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <set>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -36,6 +37,7 @@ struct alignas(64) GpuThread : ThreadPlace {
   // follows, which is how CUDA programs build their own atomics.
   bool has_suspect = false;
   uint32_t barriers_reached = 0;  // of the whole block, and named ones
+  int barrier_site = 0;           // where it has come to the last one
   bool fenced = false;
   Block* block = nullptr;
   Fiber* fiber = nullptr;
@@ -215,6 +217,8 @@ struct Kernel {
   Block& start_ahead(uint64_t number);  // out of turn
   void activate_blocks();               // as many as there is room for, unless they start late
   void block_finished(Block* block);
+  // Its blocks have so many bytes of `__shared__` variables: fewer fit at once.
+  void has_static_shared(std::size_t bytes);
   void block_parked();  // a block waits: it may be for one that has not started
   Block& begin(uint64_t number);
   const char* name = "";
@@ -239,6 +243,8 @@ struct Kernel {
   // counts from the start of a block's window.
   std::vector<SharedVariable> shared_places;
   unsigned residency = 0;       // blocks that fit on the device at once
+  // `__shared__` variables that its blocks have met so far, in bytes.
+  std::map<const void*, std::size_t> static_shared;
   std::size_t stack_limit = 0;  // cudaLimitStackSize at its launch
   unsigned window = kWindow;    // blocks in flight now; grows when one waits
   StartPlan start;
@@ -277,12 +283,19 @@ inline GpuThread* current_thread() { return g_current ? g_current->gpu : nullptr
 void check_stacks(const Kernel& kernel);
 // Kernels that are running now, for reports.
 const std::vector<Kernel*>& running_kernels();
-// The most threads of a block with which each kernel was launched, by the kernel's name.
-const std::map<std::string, uint64_t>& largest_blocks();
+// The most that launches of a kernel asked for, for each block: threads, bytes of dynamic shared
+// memory, and what cudaFuncSetAttribute had allowed of that.
+struct LargestBlock {
+  uint64_t threads = 0;
+  std::size_t dynamic_shared = 0, allowed_shared = 0;
+};
+const std::map<std::string, LargestBlock>& largest_blocks();  // by the kernel's name
 // Joins what the block's threads have acquired; everything so far is ordered for all of them.
 void order_block(Block& block);
 // What a fence of one of its threads covers, a later store of another one gives on.
 void share_fences(Block& block);
+// Orders threads of the block that have met, and no others.
+void order_part(Block& block, std::span<GpuThread* const> threads);
 // A thread has ended: barriers and warp operations that waited for it may go on.
 void barrier_after_exit(Block& block);
 void warps_after_exit(Block& block, const GpuThread& thread);

@@ -28,6 +28,8 @@ NodeWork work_of(const KernelPlan& plan, const Frames& where, int rank);
 
 // May a launch of the kernel have so much dynamic shared memory on the plan's device?
 bool allows_shared(const KernelPlan& plan, std::size_t bytes);
+// What cudaFuncSetAttribute has allowed a launch of it, in bytes; 0: it was not asked.
+std::size_t allowed_shared(const KernelPlan& plan);
 // The most shared memory that a launched kernel may have together, which its variables and its
 // dynamic memory exceed; 0: they do not.
 std::size_t most_shared(const Kernel& kernel, std::size_t variables);

@@ -133,9 +133,13 @@ void release_shared_slot(Block& block) {
   block.slot = -1;
 }
 
+// A kernel's variables are there in each of its blocks, whichever way that takes.
 static void check_together(const Block& block, const SharedVariable& asked) {
-  std::size_t together = asked.bytes;
-  for (const SharedVariable& variable : block.shared) together += variable.bytes;
+  auto& known = block.kernel->static_shared;
+  if (!known.emplace(asked.key, asked.bytes).second) return;
+  std::size_t together = 0;
+  for (const auto& [key, bytes] : known) together += bytes;
+  block.kernel->has_static_shared(together);
   if (together > kMostStatic) {
     report_finding({.kind = kinds::launch_error,
                     .message = format("'%s' brings the kernel's __shared__ variables to %zu bytes; "

@@ -1,5 +1,7 @@
 // Warp operations: shuffles, votes, __syncwarp.
 #include <algorithm>
+#include <array>
+#include <span>
 
 #include "host/program_range.h"
 #include "kernels/kernel.h"
@@ -191,7 +193,18 @@ void warp_order() {
   // The first lane to leave does it for all.
   if (state.ordered == state.generation) return;
   state.ordered = state.generation;
-  order_warp(*self.block, state.warp);
+  Block& block = *self.block;
+  if ((block.live_lanes[state.warp] & ~state.present) == 0) {
+    order_warp(block, state.warp);
+    return;
+  }
+  // No vector: the call that frees it would be the last one here, and taken for the program's.
+  std::array<GpuThread*, 32> threads;
+  std::size_t count = 0;
+  for (unsigned lane = 0; lane < 32; lane++) {
+    if (state.present >> lane & 1) threads[count++] = &block.threads[state.warp * 32 + lane];
+  }
+  order_part(block, std::span(threads.data(), count));
 }
 
 // The value of a lane that has ended, or is not in the mask.

@@ -52,12 +52,16 @@ ReadBytes* read_granule(OpId op, uintptr_t granule, const void* caller) {
   return g_last_read.bytes;
 }
 
-// The last write of the kernel to a word of the granule that it has read so; empty: there is none.
-Record write_to(const ReadBytes& read, uintptr_t granule, OpId op) {
+bool written_beside(const Kernel& kernel, const Record& write);
+
+// The last write of the kernel, or of one that runs beside it, to a word of the granule that it has
+// read so; empty: there is none.
+Record write_to(const ReadBytes& read, uintptr_t granule, const Kernel& kernel) {
+  const OpId op = kernel.op->op;
   const Granule& history = granule_of(granule);
   for (std::size_t cell = 0; cell < kGranuleCells; cell++) {
     const Record write = history.write.at(cell);
-    if (write.op() != op) continue;
+    if (write.op() != op && !written_beside(kernel, write)) continue;
     for (std::size_t byte = 0; byte < 4; byte++) {
       if ((write.mask() >> byte & 1) && read.bytes[4 * cell + byte]) return write;
     }
@@ -71,9 +75,11 @@ Record write_to(const ReadBytes& read, uintptr_t granule, OpId op) {
 
 void report_written(const Kernel& kernel, const ReadBytes& read, const Record& write) {
   FindingInfo info{.kind = kinds::data_race,
-                   .message = format("kernel %s reads through the read-only cache what it also "
-                                     "writes",
-                                     kernel.name),
+                   .message = format("kernel %s reads through the read-only cache what %s",
+                                     kernel.name,
+                                     write.op() == kernel.op->op ? "it also writes"
+                                                                 : "another kernel writes "
+                                                                   "meanwhile"),
                    .hint =
                        "read it by a plain load: __ldg and ld.global.nc are for what nobody "
                        "writes while the kernel runs",
@@ -87,6 +93,12 @@ void report_written(const Kernel& kernel, const ReadBytes& read, const Record& w
 // The words of constants that running kernels have stored to, by the addresses of their history.
 using ConstantWords = std::unordered_map<uintptr_t, const char*>;  // with the variable's name
 std::unordered_map<OpId, ConstantWords> g_constant_stores;
+// Those of the last kernel of a stream that has ended: one that began beside it may not read them.
+struct EndedStores {
+  OpId op = 0;
+  ConstantWords words;
+};
+std::unordered_map<const Stream*, EndedStores> g_ended_stores;
 
 // The operation's read of the word at `word` that the history holds; empty: there is none.
 Record read_of(OpId op, uintptr_t word) {
@@ -99,11 +111,12 @@ Record read_of(OpId op, uintptr_t word) {
 }
 
 // `where`: of the read or the store, 0 for where the running thread is; `other`: of the other one.
-void report_constant(const Kernel& kernel, const char* variable, uint32_t where, uint32_t other) {
+void report_constant(const Kernel& kernel, const char* what, const char* variable, uint32_t where,
+                     uint32_t other) {
   FindingInfo info{.kind = kinds::data_race,
-                   .message = format("kernel %s stores to the __constant__ variable '%s' that it "
-                                     "also reads",
-                                     kernel.name, variable),
+                   .message = format("kernel %s %s the __constant__ variable '%s' that it also "
+                                     "reads",
+                                     kernel.name, what, variable),
                    .hint = "constants are read through a cache that does not follow the kernel's "
                            "own stores: make it a __device__ variable, or store in another kernel",
                    .rank = kernel.rank,
@@ -113,24 +126,48 @@ void report_constant(const Kernel& kernel, const char* variable, uint32_t where,
   report_finding(std::move(info));
 }
 
-void check_constants_of(const Kernel& kernel) {
-  const auto found = g_constant_stores.find(kernel.op->op);
-  if (found == g_constant_stores.end()) return;
-  for (const auto& [word, variable] : found->second) {
+// Has the kernel read one of the words, to which `writer` has stored?
+void check_constants_of(const Kernel& kernel, const ConstantWords& words, OpId writer,
+                        const char* what) {
+  for (const auto& [word, variable] : words) {
     const Record read = read_of(kernel.op->op, word);
     if (!read.op()) continue;
     const Record write = granule_of(word).write.at(word % kGranule / 4);
-    report_constant(kernel, variable, read.pc(), write.op() == kernel.op->op ? write.pc() : 0);
-    break;
+    report_constant(kernel, what, variable, read.pc(), write.op() == writer ? write.pc() : 0);
+    return;
   }
-  g_constant_stores.erase(found);
+}
+
+void check_constants_of(const Kernel& kernel) {
+  const Stream* stream = kernel.op->stream;
+  const auto before = g_ended_stores.find(stream);
+  if (before != g_ended_stores.end()) {
+    if (kernel.op->overlaps) {
+      check_constants_of(kernel, before->second.words, before->second.op,
+                         "may begin before the kernel ahead has stored to");
+    }
+    g_ended_stores.erase(before);
+  }
+  const auto own = g_constant_stores.find(kernel.op->op);
+  if (own == g_constant_stores.end()) return;
+  check_constants_of(kernel, own->second, kernel.op->op, "stores to");
+  g_ended_stores[stream] = {kernel.op->op, std::move(own->second)};
+  g_constant_stores.erase(own);
+}
+
+// What others write while the kernel runs is as stale in the cache, whatever orders it.
+bool written_beside(const Kernel& kernel, const Record& write) {
+  if (!write.op() || write.op() == kernel.op->op) return false;
+  const Op& other = op_of(write.op());
+  if (other.kind != OpKind::Kernel) return false;
+  return kernel.before.agent_time(other.agent) < other.time && write.time() != kMaxTime;
 }
 
 void check_granules(const Kernel& kernel) {
   const auto found = g_read_only.find(kernel.op->op);
   if (found == g_read_only.end()) return;
   for (const auto& [granule, read] : found->second) {
-    const Record write = write_to(read, granule, kernel.op->op);
+    const Record write = write_to(read, granule, kernel);
     if (!write.op()) continue;
     report_written(kernel, read, write);
     break;
@@ -179,7 +216,7 @@ void note_constant_store(const Variable& variable, const void* p, std::size_t by
   for (uintptr_t word = start & ~uintptr_t{3}; word < start + bytes; word += 4) {
     // The store takes earlier reads out of the history.
     const Record read = read_of(block.op, word);
-    if (read.op()) report_constant(*block.kernel, variable.name, 0, read.pc());
+    if (read.op()) report_constant(*block.kernel, "stores to", variable.name, 0, read.pc());
     g_constant_stores[block.op].emplace(word, variable.name);
   }
 }

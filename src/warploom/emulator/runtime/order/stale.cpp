@@ -342,6 +342,16 @@ void note_update(Place& place, const Actor& actor, const Record& self, const Str
   g_update.site = hash_of(place.newest->where());
 }
 
+// The elements that one instruction reads get older values together, as the first one does.
+struct Vector {
+  const Fiber* fiber = nullptr;
+  uintptr_t start = 0, end = 0;
+  bool older = false;
+  bool goes_on(uintptr_t address) const {
+    return fiber == g_current && address > start && address < end;
+  }
+} g_vector;
+
 std::optional<OlderValue> older_value(Place& place, const Actor& actor, const Record& self,
                                       const StrongAccess& access) {
   const Missed missed = may_miss(place, actor, self, access);
@@ -382,8 +392,11 @@ std::optional<OlderValue> note_strong_access(const Actor& actor, const StrongAcc
   const Record self = make_record(actor, 0, {});
   std::optional<OlderValue> older;
   if (access.reads && place.newest && !same_thread(place.newest->record, self)) {
-    if (may_come_before(*place.newest, access)) {
+    if (g_vector.goes_on(address)) {
+      if (g_vector.older) older = OlderValue{place.before, place.published_before};
+    } else if (may_come_before(*place.newest, access)) {
       older = older_value(place, actor, self, access);
+      if (g_vector.fiber == g_current && address == g_vector.start) g_vector.older = older.has_value();
     }
     if (!older) note_seen(place, self);
   }
@@ -404,11 +417,10 @@ void note_change() {
   stale::g_update.site = 0;
 }
 
-// Places of its lines are of no use before the next store.
 void vector_access(const void* address, unsigned bytes) {
   auto start = reinterpret_cast<uintptr_t>(address);
   if (!in_arena(address)) start = shadow_of(address);
-  for (unsigned byte = 0; start && byte < bytes; byte += 4) stale::forget_line(start + byte);
+  stale::g_vector = {g_current, start, start + bytes};
 }
 
 void put_in_place(const void* address, unsigned bytes, const OlderValue& older) {

@@ -291,9 +291,11 @@ static std::string typed_stats() {
 }
 
 void report_blocks() {
-  for (const auto& [kernel, threads] : largest_blocks()) {
-    send(format("{\"ev\":\"block\",\"kernel\":%s,\"threads\":%llu}", quote(kernel).c_str(),
-                static_cast<unsigned long long>(threads)));
+  for (const auto& [kernel, block] : largest_blocks()) {
+    send(format("{\"ev\":\"block\",\"kernel\":%s,\"threads\":%llu,\"dynamic_shared\":%zu,"
+                "\"allowed_shared\":%zu}",
+                quote(kernel).c_str(), static_cast<unsigned long long>(block.threads),
+                block.dynamic_shared, block.allowed_shared));
   }
 }
 
