@@ -175,7 +175,7 @@ def barrier(i: Instruction) -> str | None:
     if len(i.operands) == 1 and i.operands[0] == "0":
         return "::__syncthreads();"
     aligned = i.name == "bar" or i.has("aligned")
-    call = f"::warploom::{'aligned' if aligned else 'named'}_barrier"
+    call = f"::warploom::{'aligned' if aligned else 'numbered'}_barrier"
     threads = i.value(1, "std::uint32_t") if len(i.operands) > 1 else "0"
     return f"{call}({number}, {threads});"
 

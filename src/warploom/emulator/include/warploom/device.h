@@ -293,6 +293,8 @@ void block_barrier(int site) __asm__("warploom_barrier");
 enum class BarrierVote { Count, And, Or };
 int voting_barrier(BarrierVote vote, int predicate, int site);
 void named_barrier(unsigned id, unsigned threads, int site = WARPLOOM_SITE);
+// The same with a number of the hardware's, as barrier.sync takes it.
+void numbered_barrier(unsigned id, unsigned threads, int site = WARPLOOM_SITE);
 // The same for whole warps, as bar.sync asks for.
 void aligned_barrier(unsigned id, unsigned threads, int site = WARPLOOM_SITE);
 // Memory that the threads of one part of the block share: what they exchange between barriers.

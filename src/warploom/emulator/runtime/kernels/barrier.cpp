@@ -206,10 +206,7 @@ void refuse_barrier(const std::string& message, const char* hint) {
   stop_run();
 }
 
-}  // namespace
-
-void named_barrier(unsigned id, unsigned threads, int site) {
-  GpuThread& self = thread_or_stop();
+void check_number(const GpuThread& self, unsigned id, unsigned threads) {
   if (id >= kMostBarriers || threads % 32 != 0) {
     refuse_barrier(format("barrier %u of %u threads: there are barriers 0 to %u, of whole warps", id,
                           threads, kMostBarriers - 1),
@@ -221,6 +218,12 @@ void named_barrier(unsigned id, unsigned threads, int site) {
                           threads),
                    "give it a number from 1 on");
   }
+}
+
+}  // namespace
+
+void named_barrier(unsigned id, unsigned threads, int site) {
+  GpuThread& self = thread_or_stop();
   BarrierState& barrier = self.block->named_barriers[id];
   if (!arrive(self, barrier, threads ? threads : self.block->live, site, "a named barrier")) {
     block_current(barrier.reason);
@@ -248,8 +251,14 @@ bool comes_in_whole_warps(const Block& block, const BarrierState& barrier, const
 
 }  // namespace
 
+void numbered_barrier(unsigned id, unsigned threads, int site) {
+  check_number(thread_or_stop(), id, threads);
+  named_barrier(id, threads, site);
+}
+
 void aligned_barrier(unsigned id, unsigned threads, int site) {
   GpuThread& self = thread_or_stop();
+  check_number(self, id, threads);
   const BarrierState& barrier = self.block->named_barriers[id];
   const unsigned expected = threads ? threads : self.block->live;
   if (barrier.arrived + 1 == expected && !comes_in_whole_warps(*self.block, barrier, self)) {
