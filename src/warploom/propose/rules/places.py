@@ -23,11 +23,11 @@ _MAX_DEPTH = 20
 
 def with_header(text: str, header: str) -> str:
     """Return a file that includes `header`, if it uses what is in there."""
-    if f"{NAMESPACE}::" not in text:
+    line = f'#include "{header}"\n'
+    if f"{NAMESPACE}::" not in text or line in text.replace("\r\n", "\n"):
         return text
     file = parse_source(text)
     at = _place_of_includes(file)[0]
-    line = f'#include "{header}"\n'
     return apply_edits(file.text, [TextEdit(at, at, native(file, line))])
 
 
