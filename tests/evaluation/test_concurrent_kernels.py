@@ -1,4 +1,4 @@
-"""Kernels that need to run at once: a warning of `check`, and an error where only a candidate does."""
+"""Kernels that must run at once: a warning of `check`, an error where only a candidate needs it."""
 
 from pathlib import Path
 

@@ -1,5 +1,6 @@
 """Results that are moved before they are read back are there when repetitions end, too."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -186,3 +187,56 @@ def test_who_allocates_once_and_who_does_anew_may_follow_each_other(
     base, other = (again, once) if first == "anew" else (once, again)
     result = judge(tmp_path, base, other)
     assert result.passed, messages(result)
+
+
+GATHER = "    ncclAllGather(mine, gathered, kCount, ncclFloat, comm, stream);\n"
+ROOM = "  float* other;\n  cudaMalloc(&other, all * sizeof(float));\n"
+
+
+def restless() -> str:
+    """Take the time while data is on its way; most calls are those of the set-up, timed as well."""
+    text = re.sub(r"    if \(iteration == 1\) \{.*?\n    \}\n", "", free(FRAMED), flags=re.DOTALL)
+    text = re.sub(r"\n  cudaEvent[^\n]*|\n  float milliseconds[^\n]*", "", text)
+    calls = {
+        "s": "  cudaMemsetAsync(gathered, 0, 64, stream);\n",
+        "c": "  cudaMemcpyAsync(out, gathered, 64, cudaMemcpyDeviceToDevice, stream);\n",
+    }
+    clear = "".join(calls[one] for one in "sscscc")  # which repeats nothing
+    take = "MPI_Wtime();\n"
+    text = text.replace("  for (int iteration", f"{clear}  times += {take}  for (int iteration")
+    text = text.replace("  MPI_Bcast(", f"  double times = -{take}  MPI_Bcast(")
+    text = text.replace(
+        "  cudaMalloc(&mine", f"  times += {take}  times -= {take}  cudaMalloc(&mine"
+    )
+    assert GATHER in text and text.count(KERNEL) == 1
+    text = text.replace(KERNEL, "").replace(
+        GATHER, f"    times -= {take}{GATHER}    times += {take}"
+    )
+    text = text.replace(
+        "  cudaStreamSynchronize(stream);\n", f"{KERNEL}  cudaStreamSynchronize(stream);\n"
+    )
+    return text.replace(
+        READ, WAYS["allreduce"].partition("/* after */\n")[2].partition(";\n")[0] + ";\n"
+    )
+
+
+def test_the_end_of_the_set_up_is_not_taken_for_that_of_what_is_timed(tmp_path: Path) -> None:
+    base = restless()
+    copying = HALVE.replace("0.5f * in[count - 1 - i]", "in[i]")
+    by_a_kernel = GATHER.replace("gathered", "other") + (
+        "    halve<<<4, 32, 0, stream>>>(other, gathered, all);\n"
+    )
+    other = base.replace(GATHER, by_a_kernel).replace("int main(", copying)
+    other = other.replace(ALLOCATE, f"{ALLOCATE}{ROOM}")
+    result = judge(tmp_path, base, other)
+    assert result.passed, messages(result)
+
+
+@pytest.mark.parametrize("where", ["in the last", "behind the last"])
+def test_who_moves_data_behind_what_is_timed_is_found(tmp_path: Path, where: str) -> None:
+    base = restless()
+    late = base.replace(GATHER, f"    if (iteration == {LAST}) {GATHER.strip()}\n")
+    if where == "behind the last":
+        late = base.replace(GATHER, "").replace(KERNEL, f"{GATHER}{KERNEL}")
+    result = judge(tmp_path, base, late)
+    assert not result.passed

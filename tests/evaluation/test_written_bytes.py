@@ -170,6 +170,9 @@ def test_uploaded_constants_can_be_varied(judge: Judge) -> None:
 
 INPUT = "float((i * 37 + d * 11 + seed % 1000) % 101) / 7"
 UPLOAD = "cudaMemcpy(in[d], host.data(), kCount * sizeof(float), cudaMemcpyHostToDevice)"
+FILL = (
+    "thrust::fill(thrust::device_ptr<float>(in[d]), thrust::device_ptr<float>(in[d]) + kCount, 9)"
+)
 HOST = "    std::vector<float> host(kCount);\n"
 TIMED = (
     "    cudaEvent_t made;\n    cudaEventCreate(&made);\n    cudaEventRecord(made, streams[d]);\n"
@@ -184,6 +187,8 @@ TIMED = (
         ("float32", UPLOAD, "cudaMemset(in[d], 1, kCount * sizeof(float))"),
         ("int32", INPUT, "11"),
         ("int32", UPLOAD, "cudaMemset(in[d], 1, kCount * sizeof(float))"),
+        ("float32", UPLOAD, FILL),
+        ("int32", UPLOAD, FILL),
     ],
 )
 def test_arrays_of_one_number_become_arrays_of_many(
@@ -192,6 +197,8 @@ def test_arrays_of_one_number_become_arrays_of_many(
     text = program(TAIL)
     assert text.count(old) == 1
     text = text.replace(old, new).replace(HOST, before + HOST)
+    if new == FILL:
+        text = f"#include <thrust/device_ptr.h>\n#include <thrust/fill.h>\n{text}"
     if elements == "int32":
         text = text.replace("ncclFloat", "ncclInt").replace("float", "int")
     mixed = text.replace("sum[i] + k", "sum[i ^ 1] + k")

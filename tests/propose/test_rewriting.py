@@ -157,6 +157,27 @@ def test_windows_of_what_a_loop_allocates_open_in_the_loop(
     assert lines[at + 1].startswith(follows)
 
 
+@pytest.mark.parametrize(
+    ("call", "follows"),
+    [
+        ("    milliseconds += once(n);\n", "    CHECK(cudaEventRecord(start, stream));"),
+        ("    if (n > 8) milliseconds += once(n);\n", "  for (int n"),
+    ],
+    ids=["called", "called now and then"],
+)
+def test_windows_of_what_a_called_function_allocates_open_in_it(
+    call: str, follows: str, tmp_path: Path
+) -> None:
+    text = PROGRAM.replace(REDUCE, f"  for (int n = 8; n <= 64; n *= 2) {{\n{call}  }}\n")
+    text = text.replace("  twice<<<1, 32, 0, stream>>>(data, 64);\n", "")
+    once = CASES.partition("{\n")[2].rpartition("  }\n")[0] + "    return 1;\n"
+    globals_ = "ncclComm_t comm;\ncudaStream_t stream;\ncudaEvent_t start;\n"
+    text = text.replace("int main(", f"{globals_}int once(int n) {{\n{once}}}\nint main(")
+    lines = own_part(rewritten(tmp_path, text)).splitlines()
+    [at] = [i for i, line in enumerate(lines) if line.strip() == OPEN]
+    assert lines[at + 1].startswith(follows)
+
+
 def test_a_group_that_makes_communicators_is_no_communication(tmp_path: Path) -> None:
     make = "  CHECK(ncclCommInitRank(&comm, ranks, id, rank));\n"
     text = PROGRAM.replace(make, f"  ncclGroupStart();\n{make}  ncclGroupEnd();\n")

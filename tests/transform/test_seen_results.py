@@ -108,3 +108,25 @@ def test_it_is_transformed_and_written_without_the_reads(tmp_path: Path) -> None
     assert [call.line for call in result.collectives] == [24, 26, 27]
     assert result.step("files").details["reason"] == "results were read back for the proof alone"
     assert ONLY_HERE not in result.stages[0].text
+
+
+def test_so_is_a_program_whose_header_allocates(tmp_path: Path) -> None:
+    (tmp_path / "memory.h").write_text(
+        "#pragma once\n#include <cuda_runtime.h>\n"
+        "inline void take(float** p, int n) { cudaMalloc(p, n * sizeof(float)); }\n"
+        "inline void drop(float* p) { cudaFree(p); }\n"
+    )
+    text = PROGRAM.replace("#include <nccl.h>\n", '#include <nccl.h>\n#include "memory.h"\n')
+    for name in "xy":
+        text = text.replace(f"cudaMalloc(&{name}, n * sizeof(float));", f"take(&{name}, n);")
+        text = text.replace(f"cudaFree({name});", f"drop({name});")
+    path = tmp_path / "quiet.cu"
+    path.write_text(text)
+    config = TransformConfig(
+        api_type="gin", shape={"ranks": 2}, seeds=1, nvcc=False, two_stage=False, backend="emulator"
+    )
+    result = PreTransformPipeline(config).run(path, tmp_path / "out")
+    assert result.verified, [step.error for step in result.steps]
+    assert result.step("files").details["reason"] == "results were read back for the proof alone"
+    written = (tmp_path / "out" / "memory.h").read_text()
+    assert written.count('#include "device_comm.cuh"') == 1

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from warploom.source import AnalysisReport, TextEdit, apply_edits, parse_source
 from warploom.source.records import Collective, Group
-from warploom.source.units import ONLY_HERE, own_lines, without_own_lines
+from warploom.source.units import ONLY_HERE, is_united, own_lines, without_own_lines
 
 _TYPES = {
     "ncclInt8": "signed char", "ncclChar": "signed char", "ncclUint8": "unsigned char",
@@ -53,7 +53,9 @@ def with_results_seen(text: str, analysis: AnalysisReport) -> str | None:
             edits.append(_after(file.text, call.site.statement.end, [seen]))
     if not edits or not any("warploom_seen" in edit.text for edit in edits):
         return None
-    return apply_edits(file.text, [TextEdit(0, 0, f"#include <vector>  {ONLY_HERE}\n"), *edits])
+    # The first line of several files as one text says that it is one: it stays the first.
+    at = file.text.find(b"\n") + 1 if is_united(text) else 0
+    return apply_edits(file.text, [TextEdit(at, at, f"#include <vector>  {ONLY_HERE}\n"), *edits])
 
 
 def without_results_seen(text: str, before: str = "") -> str:

@@ -44,7 +44,7 @@ def moved_late(
     """
     spec = outcome.options.run
     reference = spoiler.reference.stats[spec.seed]
-    ends = _ends(reference, own.stops)
+    ends = _ends(reference, own.stops, expected.stats)
     keys = unseen(spoiler, expected, own.stops) if ends else frozenset[Key]()
     if not ends or not keys:
         return ""
@@ -73,26 +73,39 @@ def _back(how: Spoil, ends: _Ends, *, control: bool) -> Spoil:
     return replace(how, take_back=ends.option(control=control))
 
 
-def _ends(stats: Mapping[str, float], stops: Stops | None) -> _Ends | None:
+def _ends(
+    stats: Mapping[str, float], stops: Stops | None, settled: Mapping[str, float]
+) -> _Ends | None:
     """Return when repetitions end; None where what is timed has no end, or one alone.
 
     A stop is where the next one begins. Points are such moments if about as many calls were queued
     since the point before as between any two others, or about as much data moved between ranks.
+    Of who takes the time while data is on its way, only `settled` tells that, the counters of a run
+    that waits at its points. They alone count if they tell of repetitions behind the last point
+    that was found, and calls of none: most calls are those of the set-up then.
     """
     last = int(stats.get("records", 0))
     if stops is not None:
         moments = tuple(2 * stop + 1 for stop in range(1, stops.parts))
         return _Ends(moments, stops.point + 1) if moments and stops.point < last else None
     calls = {point: sum(calls_after(stats, point).values()) for point in range(1, last)}
-    moved = {point: moved_between(stats, point - 1, point) or 0 for point in calls}
-    most, most_moved = (max(found.values(), default=0) for found in (calls, moved))
-    ending = [
-        point + 1
-        for point in calls
-        if calls[point] > _WORKING * most or moved[point] > _WORKING * most_moved
-    ]
-    *before, end = ending or [0]
+    calling, moving = _much(calls), _much(_moved_after(settled, calls))
+    ending = calling | _much(_moved_after(stats, calls))
+    if len(calling) < 2 <= len(moving) and max(moving) > max(ending, default=0):
+        ending = moving
+    *before, end = [point + 1 for point in sorted(ending)] or [0]
     return _Ends(tuple(2 * point for point in before), end) if before else None
+
+
+def _moved_after(stats: Mapping[str, float], points: Iterable[int]) -> dict[int, float]:
+    """Return how much data moves between each point and the next one; 0 where it is unknown."""
+    return {point: moved_between(stats, point - 1, point) or 0 for point in points}
+
+
+def _much(amounts: Mapping[int, float]) -> set[int]:
+    """Return the points with more than a part of the most."""
+    most = max(amounts.values(), default=0)
+    return {point for point, amount in amounts.items() if amount > _WORKING * most}
 
 
 def _late(mine: EmulatorRun, marks: Masks, steady: Iterable[Key], ends: _Ends) -> str:

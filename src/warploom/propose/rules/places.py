@@ -23,11 +23,11 @@ _MAX_DEPTH = 20
 
 def with_header(text: str, header: str) -> str:
     """Return a file that includes `header`, if it uses what is in there."""
-    if f"{NAMESPACE}::" not in text:
+    line = f'#include "{header}"\n'
+    if f"{NAMESPACE}::" not in text or line in text.replace("\r\n", "\n"):
         return text
     file = parse_source(text)
     at = _place_of_includes(file)[0]
-    line = f'#include "{header}"\n'
     return apply_edits(file.text, [TextEdit(at, at, native(file, line))])
 
 
@@ -243,10 +243,15 @@ def _behind_allocations(walk: _Walk, statement: Node) -> Node | None:
     """Return what follows the allocations that a loop makes anew before it communicates.
 
     Windows that are opened there are open before the program takes a time. None where the first
-    statement that communicates is no such loop, or something may leave it before.
+    statement that communicates is no such loop, or something may leave it before. The loop may
+    leave all of that to a function.
     """
     body = statement.child_by_field_name("body") if statement.type in _LOOPS else None
-    if body is None or body.type != "compound_statement":
+    return _behind_those_of(walk, body, 0)
+
+
+def _behind_those_of(walk: _Walk, body: Node | None, depth: int) -> Node | None:
+    if body is None or body.type != "compound_statement" or depth > _MAX_DEPTH:
         return None
     found: Node | None = None
     behind = False
@@ -256,12 +261,24 @@ def _behind_allocations(walk: _Walk, statement: Node) -> Node | None:
         if behind and found is None:
             found = one
         if walk.talks(one):
-            return _behind_allocations(walk, one) or found
+            inner = one.child_by_field_name("body") if one.type in _LOOPS else _called(walk, one)
+            return _behind_those_of(walk, inner, depth + 1) or found
         if next(walk.file.nodes(*_LEAVING, within=one), None) is not None:
             return None
         if walk.allocates(one):
             found, behind = None, True
     return None
+
+
+def _called(walk: _Walk, statement: Node) -> Node | None:
+    """Return the body of the one function that a statement calls, where that communicates."""
+    if statement.type not in ("expression_statement", "declaration"):
+        return None
+    names = {name for name in walk.called(statement) if name in walk.talking}
+    if len(names) != 1:
+        return None
+    body = walk.bodies[names.pop()].body
+    return walk.file.root.descendant_for_byte_range(body.start, body.end)
 
 
 def checked(analysis: AnalysisReport, file: SourceFile, call: str) -> str:

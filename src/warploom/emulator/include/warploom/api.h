@@ -170,6 +170,9 @@ cudaError_t allocate_pitch(void** pointer, std::size_t* pitch, std::size_t width
 cudaError_t allocate_host(void** pointer, std::size_t bytes);
 cudaError_t allocate_managed(void** pointer, std::size_t bytes);
 cudaError_t allocate_async(void** pointer, std::size_t bytes, cudaStream_t stream);
+// A library's algorithm has filled memory with one number, on the stream. Where inputs vary, that
+// becomes many: before the host goes on, if it `waits` for such algorithms.
+cudaError_t vary_filled(void* start, std::size_t bytes, cudaStream_t stream, bool waits);
 cudaError_t occupancy(int* blocks, int threads, std::size_t shared);
 cudaError_t function_attributes(cudaFuncAttributes* attributes);
 }  // namespace warploom

@@ -95,6 +95,10 @@ void note_set(void* p, std::size_t bytes, int byte, int device, bool early) {
   if (g_poisoning && no_inputs_ended()) note_input(p, bytes);
 }
 
+void note_filled(void* p, std::size_t bytes, int device, bool early) {
+  if (early) vary_numbers(static_cast<char*>(p), bytes, device);
+}
+
 void note_launch(int device) {
   // Few others are equal to the words that are given, so that it does not matter where they lie.
   const bool alone = g_config.processes == 0;  // the process drives this device only

@@ -19,17 +19,19 @@ bool configure_inputs(const std::string& value);
 
 // Vary: every number that is uploaded as an input becomes another one of like size, by its value
 // and a key: alike in all programs, in whatever order they upload it. An array of one number, and
-// what a memset fills with one other than zero, becomes an array of many. KEY:ELEMENTS, as for
-// spoil runs, and integers. False: it is none.
+// what a memset or thrust::fill fills with one other than zero, becomes an array of many.
+// KEY:ELEMENTS, as for spoil runs, and integers. False: it is none.
 bool configure_vary(const std::string& value);
 extern bool g_varying;
 
 // After the host's data has come; `input`: inputs were open when the process asked for it, `early`:
 // no results had come then.
 void note_upload(void* p, std::size_t bytes, int device, bool input, bool early);
-// The running process launches a kernel, which may read inputs from pinned and managed memory.
 // cudaMemset and its like have set each byte.
 void note_set(void* p, std::size_t bytes, int byte, int device, bool early);
+// A library's algorithm has stored one number in each element.
+void note_filled(void* p, std::size_t bytes, int device, bool early);
+// The running process launches a kernel, which may read inputs from pinned and managed memory.
 void note_launch(int device);
 // Bytes that were computed on a device are now where the host of `rank` can load them.
 void note_results(std::size_t bytes, int rank);

@@ -118,6 +118,24 @@ cudaError_t cudaMemset3DAsync(cudaPitchedPtr target, int value, cudaExtent exten
 
 namespace warploom {
 
+cudaError_t vary_filled(void* start, std::size_t bytes, cudaStream_t handle, bool waits) {
+  if (!g_varying || !emulated(start)) return cudaSuccess;
+  if (!check_range(start, bytes, "thrust::fill", capture_frames())) {
+    return cuda_fail(cudaErrorInvalidValue);
+  }
+  Stream* stream = resolve_stream(handle);
+  if (implicit_in_capture(stream)) return cudaErrorStreamCaptureImplicit;
+  const bool early = no_results_yet();  // when it was called, as for memsets
+  push_op(stream, OpKind::Copy, "thrust::fill", [=](StreamOp& op) {
+    access_write(actor_of(op), start, bytes);
+    note_filled(start, bytes,
+                space_of(start) == Space::Device ? device_of(start) : op.stream->device, early);
+    complete(op);
+  });
+  if (waits) synchronize(stream, "thrust::fill");
+  return cudaSuccess;
+}
+
 cudaError_t memset_work(const cudaMemsetParams& p, NodeWork& work) {
   const std::size_t bytes = p.width * p.elementSize;
   if (!in_arena(p.dst) || p.elementSize > 4 || p.height == 0) return cudaErrorInvalidValue;

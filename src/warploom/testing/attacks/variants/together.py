@@ -85,7 +85,9 @@ _FLAG = (
 
 def _at_once(hold: str, let_go: str) -> Edit:
     """Return the edit that launches a kernel which waits for one that comes later."""
-    launches = f"cudaStream_t aside; cudaStreamCreateWithFlags(&aside, cudaStreamNonBlocking); {hold} "
+    launches = (
+        f"cudaStream_t aside; cudaStreamCreateWithFlags(&aside, cudaStreamNonBlocking); {hold} "
+    )
     return then(helper(_FLAG), swap((_LAUNCH, f"{launches}{let_go} {_LAUNCH}")))
 
 

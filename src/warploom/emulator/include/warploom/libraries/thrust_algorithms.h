@@ -39,6 +39,7 @@ template <class Exec, class Out, class Value>
 void fill_by(Exec exec, Out first, Out last, Value value) {
   const auto to = exec.plain(first);
   exec.each("thrust::fill", last - first, [=](long long i) { to[i] = value; });
+  if constexpr (requires { exec.filled(to, last - first); }) exec.filled(to, last - first);
 }
 template <class Exec, class Out, class Count, class Value>
 Out fill_n_by(Exec exec, Out first, Count n, Value value) {

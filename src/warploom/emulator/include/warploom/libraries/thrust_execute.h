@@ -131,6 +131,13 @@ struct OnDevice {
   void each(const char* name, long long n, Function function) const {
     check(warploom::libraries::for_each_index(name, stream, n, function));
   }
+  // As what a memset fills, it may be an input that is to vary.
+  template <class _WT>
+    requires std::is_arithmetic_v<_WT>
+  void filled(_WT* start, long long n) const {
+    if (n <= 0) return;
+    check(warploom::vary_filled(start, static_cast<std::size_t>(n) * sizeof(_WT), stream, waits));
+  }
   template <class _WT>
   _WT fetch(const _WT* at) const {
     alignas(_WT) unsigned char bytes[sizeof(_WT)];
