@@ -50,8 +50,6 @@ struct Update {
   uint32_t site = 0;  // 0: none, or it has changed something
   Place place;        // as it was before
   Ref<StrongStore> store;
-  uint64_t thread = 0;
-  std::array<OwnStore, 2> own;  // of the thread, before
 } g_update;
 
 uint32_t hash_of(const Frames& where) {
@@ -203,6 +201,14 @@ void note_seen(Place& place, const Record& self) {
   reader.seen[reader.next++ % Reader::kKept] = {place.newest, self};
 }
 
+void note_own(uintptr_t address, const Ref<StrongStore>& store) {
+  if (store->device < 0) return;
+  if (g_own_stores.size() >= kMostFences) g_own_stores.clear();
+  auto& [last, before] = g_own_stores[key_of(store->record)];
+  if (last.address != address) before = last;
+  last = {address, store};
+}
+
 void note_store(Place& place, const Actor& actor, const Record& self, const StrongAccess& access,
                 const Published* published) {
   StrongStore store{.record = self,
@@ -221,12 +227,7 @@ void note_store(Place& place, const Actor& actor, const Record& self, const Stro
     store.length = place.newest->length + 1;
   }
   place.newest = Ref<StrongStore>::make(std::move(store));
-  if (place.newest->device >= 0) {
-    if (g_own_stores.size() >= kMostFences) g_own_stores.clear();
-    auto& [last, before] = g_own_stores[key_of(self)];
-    if (last.address != place.address) before = last;
-    last = {place.address, place.newest};
-  }
+  if (!access.reads) note_own(place.address, place.newest);
   place.before = 0;
   std::memcpy(&place.before, access.address, access.bytes);
   place.published_before.reset();
@@ -317,7 +318,7 @@ bool may_come_before(const StrongStore& newest, const StrongAccess& access) {
   return g_keeping.contains(site) && !g_changing.contains(site);
 }
 
-// The last update has changed nothing: its place and its thread are as before.
+// The last update has changed nothing: its place is as before.
 void settle_update() {
   if (!g_update.site) return;
   g_keeping.insert(g_update.site);
@@ -327,13 +328,10 @@ void settle_update() {
   const Record last = place.last;
   place = std::move(g_update.place);
   place.last = last;
-  g_own_stores[g_update.thread] = g_update.own;
 }
 
 void note_update(Place& place, const Actor& actor, const Record& self, const StrongAccess& access,
                  const Published* published) {
-  g_update.thread = key_of(self);
-  g_update.own = g_own_stores[g_update.thread];
   const Ref<StrongStore> newest = place.newest;
   g_update.place = std::move(place);
   place = {.address = g_update.place.address, .bytes = g_update.place.bytes, .newest = newest};
@@ -413,8 +411,11 @@ std::optional<OlderValue> note_strong_access(const Actor& actor, const StrongAcc
 }
 
 void note_change() {
-  if (stale::g_update.site) stale::g_changing.insert(stale::g_update.site);
-  stale::g_update.site = 0;
+  stale::Update& update = stale::g_update;
+  if (!update.site) return;
+  stale::g_changing.insert(update.site);
+  stale::note_own(update.place.address, update.store);
+  update.site = 0;
 }
 
 void vector_access(const void* address, unsigned bytes) {
