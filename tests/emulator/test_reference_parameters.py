@@ -27,6 +27,8 @@ def asked(parameters: str, before: str = "") -> list[str]:
         ("const ns::Weights<float, 2> w = {}", ["w"]),
         ("Args&&... args", ["args"]),
         ("cub::Item items[4]", ["items"]),
+        ("typename Pick<(N > 7 && M < 3), const F&>::type f", ["f"]),
+        ("std::conditional_t<(N > 0), const float&, int> k, int n", ["k"]),
         ("TAKEN f", ["f"]),
         ("float* x, const int* __restrict__ y, unsigned n, size_t", []),
         ("const Shape, ns::Shape, struct Shape, unsigned int, void", []),

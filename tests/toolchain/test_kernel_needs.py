@@ -1,15 +1,14 @@
 """What kernels need, as ptxas tells of it, against the blocks that are launched."""
 
-
 from pathlib import Path
 
 import pytest
 
 from warploom.core.errors import MissingToolError
 from warploom.core.records import BuildSpec
+from warploom.toolchain.kernel_needs import KernelNeeds, LargestBlock, lacks, named, needs_of
 from warploom.toolchain.nccl import find_nccl
 from warploom.toolchain.nvcc import compile_gate, find_nvcc
-from warploom.toolchain.kernel_needs import KernelNeeds, LargestBlock, lacks, named, needs_of
 
 LOG = """\
 ptxas info    : 0 bytes gmem

@@ -1,4 +1,4 @@
-"""What kernels need of a block, as ptxas says it (`nvcc -Xptxas -v`), against what launches ask for."""
+"""What kernels need of a block, as ptxas says (`nvcc -Xptxas -v`), against what launches ask for."""
 
 import re
 import shutil
@@ -33,9 +33,7 @@ class KernelNeeds:
 
     def joined(self, other: "KernelNeeds") -> "KernelNeeds":
         """Return what both take at most."""
-        return KernelNeeds(
-            max(self.registers, other.registers), max(self.shared, other.shared)
-        )
+        return KernelNeeds(max(self.registers, other.registers), max(self.shared, other.shared))
 
 
 @dataclass(frozen=True, slots=True)

@@ -232,10 +232,10 @@ unsigned __match_all_sync(unsigned mask, _WT value, int* predicate) {
   return __match_all_sync<int>(mask, static_cast<int>(value), predicate);
 }
 
-#define WARPLOOM_REDUCE(name, operation, type, expression)                      \
-  inline type name(unsigned mask, type value) {                                 \
+#define WARPLOOM_REDUCE(name, operation, type, expression)                        \
+  inline type name(unsigned mask, type value) {                                   \
     return warploom::warp_reduce(mask, value, warploom::WarpOperation::operation, \
-                                 [](type _Wa, type _Wb) { return expression; }); \
+                                 [](type _Wa, type _Wb) { return expression; });  \
   }
 WARPLOOM_REDUCE(__reduce_add_sync, ReduceAdd, unsigned, _Wa + _Wb)
 WARPLOOM_REDUCE(__reduce_add_sync, ReduceAdd, int, _Wa + _Wb)

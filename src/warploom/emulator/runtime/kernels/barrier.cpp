@@ -208,8 +208,8 @@ void refuse_barrier(const std::string& message, const char* hint) {
 
 void check_number(const GpuThread& self, unsigned id, unsigned threads) {
   if (id >= kMostBarriers || threads % 32 != 0) {
-    refuse_barrier(format("barrier %u of %u threads: there are barriers 0 to %u, of whole warps", id,
-                          threads, kMostBarriers - 1),
+    refuse_barrier(format("barrier %u of %u threads: there are barriers 0 to %u, of whole warps",
+                          id, threads, kMostBarriers - 1),
                    "the number of threads is a multiple of 32");
   }
   if (id == 0 && threads && threads < self.block->live) {

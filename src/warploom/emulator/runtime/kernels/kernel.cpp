@@ -141,14 +141,15 @@ void Kernel::has_static_shared(std::size_t bytes) {
   const Device& on = *g_devices[static_cast<std::size_t>(device)];
   residency = std::min(residency, residency_of(config, on, bytes));
   if (!config.cooperative || total_blocks <= residency) return;
-  report_finding({.kind = kinds::launch_error,
-                  .message = format("a cooperative launch of %llu blocks, of which %u fit at once "
-                                    "with their %zu bytes of __shared__ variables: it fails",
-                                    static_cast<unsigned long long>(total_blocks), residency, bytes),
-                  .hint = "ask cudaOccupancyMaxActiveBlocksPerMultiprocessor how many fit",
-                  .where = op->where,
-                  .rank = rank,
-                  .kernel = name});
+  report_finding(
+      {.kind = kinds::launch_error,
+       .message = format("a cooperative launch of %llu blocks, of which %u fit at once "
+                         "with their %zu bytes of __shared__ variables: it fails",
+                         static_cast<unsigned long long>(total_blocks), residency, bytes),
+       .hint = "ask cudaOccupancyMaxActiveBlocksPerMultiprocessor how many fit",
+       .where = op->where,
+       .rank = rank,
+       .kernel = name});
   stop_run();
 }
 

@@ -242,7 +242,7 @@ struct Kernel {
   // Of a kernel in clusters, whose blocks have each shared variable at the same place: `start`
   // counts from the start of a block's window.
   std::vector<SharedVariable> shared_places;
-  unsigned residency = 0;       // blocks that fit on the device at once
+  unsigned residency = 0;  // blocks that fit on the device at once
   // `__shared__` variables that its blocks have met so far, in bytes.
   std::map<const void*, std::size_t> static_shared;
   std::size_t stack_limit = 0;  // cudaLimitStackSize at its launch

@@ -51,14 +51,14 @@ bool comes_first(const Stream& stream, const StreamOp& op) {
 
 void report_both(const Kernel& running, const StreamOp& waiting) {
   FindingInfo info{.kind = kinds::concurrent_kernels,
-                   .message = format("kernel %s does not end before %s%s begins, which is on another "
-                                     "stream of the device: CUDA does not promise to run both at "
-                                     "once",
-                                     running.name,
-                                     waiting.kind == OpKind::Kernel ? "kernel " : "",
-                                     waiting.name),
-                   .hint = "launch on one stream, or after an event, what another kernel waits "
-                           "for; or do both parts in one cooperative launch",
+                   .message = format(
+                       "kernel %s does not end before %s%s begins, which is on another "
+                       "stream of the device: CUDA does not promise to run both at "
+                       "once",
+                       running.name, waiting.kind == OpKind::Kernel ? "kernel " : "", waiting.name),
+                   .hint =
+                       "launch on one stream, or after an event, what another kernel waits "
+                       "for; or do both parts in one cooperative launch",
                    .warning = true,
                    .where = running.op->where,
                    .other = waiting.where,

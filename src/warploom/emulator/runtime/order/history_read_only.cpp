@@ -74,17 +74,17 @@ Record write_to(const ReadBytes& read, uintptr_t granule, const Kernel& kernel) 
 }
 
 void report_written(const Kernel& kernel, const ReadBytes& read, const Record& write) {
-  FindingInfo info{.kind = kinds::data_race,
-                   .message = format("kernel %s reads through the read-only cache what %s",
-                                     kernel.name,
-                                     write.op() == kernel.op->op ? "it also writes"
-                                                                 : "another kernel writes "
-                                                                   "meanwhile"),
-                   .hint =
-                       "read it by a plain load: __ldg and ld.global.nc are for what nobody "
-                       "writes while the kernel runs",
-                   .rank = kernel.rank,
-                   .kernel = kernel.name};
+  FindingInfo info{
+      .kind = kinds::data_race,
+      .message = format("kernel %s reads through the read-only cache what %s", kernel.name,
+                        write.op() == kernel.op->op ? "it also writes"
+                                                    : "another kernel writes "
+                                                      "meanwhile"),
+      .hint =
+          "read it by a plain load: __ldg and ld.global.nc are for what nobody "
+          "writes while the kernel runs",
+      .rank = kernel.rank,
+      .kernel = kernel.name};
   info.where.pc[0] = read.pc;
   info.other.pc[0] = write.pc();
   report_finding(std::move(info));
@@ -117,8 +117,9 @@ void report_constant(const Kernel& kernel, const char* what, const char* variabl
                    .message = format("kernel %s %s the __constant__ variable '%s' that it also "
                                      "reads",
                                      kernel.name, what, variable),
-                   .hint = "constants are read through a cache that does not follow the kernel's "
-                           "own stores: make it a __device__ variable, or store in another kernel",
+                   .hint =
+                       "constants are read through a cache that does not follow the kernel's "
+                       "own stores: make it a __device__ variable, or store in another kernel",
                    .rank = kernel.rank,
                    .kernel = kernel.name};
   info.where.pc[0] = where;

@@ -394,7 +394,8 @@ std::optional<OlderValue> note_strong_access(const Actor& actor, const StrongAcc
       if (g_vector.older) older = OlderValue{place.before, place.published_before};
     } else if (may_come_before(*place.newest, access)) {
       older = older_value(place, actor, self, access);
-      if (g_vector.fiber == g_current && address == g_vector.start) g_vector.older = older.has_value();
+      if (g_vector.fiber == g_current && address == g_vector.start)
+        g_vector.older = older.has_value();
     }
     if (!older) note_seen(place, self);
   }

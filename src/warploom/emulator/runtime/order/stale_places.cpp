@@ -46,7 +46,8 @@ Place& place_at(uintptr_t address, unsigned bytes) {
   }
   for (auto place = slot->places.begin(); place != slot->places.end();) {
     if (place->address == address && place->bytes == bytes) return *place;
-    const bool overlaps = place->address < address + bytes && address < place->address + place->bytes;
+    const bool overlaps =
+        place->address < address + bytes && address < place->address + place->bytes;
     place = overlaps ? slot->places.erase(place) : std::next(place);
   }
   Place& wanted = slot->places.emplace_back();

@@ -43,7 +43,7 @@ struct Place {
   Record last{};              // who wrote there last: an update behind it may have kept the value
   uint64_t before = 0;        // what it has replaced
   std::optional<Published> published_before{};
-  bool may_be_older = true;    // some thread may still read what was before
+  bool may_be_older = true;     // some thread may still read what was before
   std::vector<Record> seen{};   // threads that have read it, each with its first read
   std::vector<Record> given{};  // reads that got what was before instead
 };

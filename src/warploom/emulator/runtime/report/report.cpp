@@ -292,10 +292,11 @@ static std::string typed_stats() {
 
 void report_blocks() {
   for (const auto& [kernel, block] : largest_blocks()) {
-    send(format("{\"ev\":\"block\",\"kernel\":%s,\"threads\":%llu,\"dynamic_shared\":%zu,"
-                "\"allowed_shared\":%zu}",
-                quote(kernel).c_str(), static_cast<unsigned long long>(block.threads),
-                block.dynamic_shared, block.allowed_shared));
+    send(
+        format("{\"ev\":\"block\",\"kernel\":%s,\"threads\":%llu,\"dynamic_shared\":%zu,"
+               "\"allowed_shared\":%zu}",
+               quote(kernel).c_str(), static_cast<unsigned long long>(block.threads),
+               block.dynamic_shared, block.allowed_shared));
   }
 }
 
