@@ -1,4 +1,4 @@
-"""What kernels need of a block, as ptxas says (`nvcc -Xptxas -v`), against what launches ask for."""
+"""What kernels need of a block (`nvcc -Xptxas -v`), against what launches ask for."""
 
 import re
 import shutil
