@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from warploom.emulator.building.build_records import EmulatorBuild
 from warploom.emulator.building.unit_flags import version_code
-from warploom.emulator.running.run_records import STRONG_LOADS, RunOptions
+from warploom.emulator.running.run_records import STRONG_LOADS, UPDATES, RunOptions
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +74,19 @@ def _of_run(
     yield "input_to_first", int(options.stdin is not None)
     if options.looks:
         yield "looks", 1
-    yield "stale", int(any(part in name for name in build.imports for part in STRONG_LOADS))
+    yield "stale", _looks_for_stale(build)
+
+
+def _looks_for_stale(build: EmulatorBuild) -> int:
+    """Return 1 where reads may be stale, 2 where only read-modify-writes may read so, else 0.
+
+    These are looked at from the first one on that changes nothing: counters and sums pay nothing.
+    """
+
+    def takes(parts: tuple[str, ...]) -> bool:
+        return any(part in name for name in build.imports for part in parts)
+
+    return 1 if takes(STRONG_LOADS) else 2 if takes(UPDATES) else 0
 
 
 def _of_memory(options: RunOptions) -> Iterator[tuple[str, object]]:

@@ -37,9 +37,12 @@ STALE = "stale_read"
 
 STRONG_LOADS = (
     "__tsan_volatile_read", "__tsan_unaligned_volatile_read", "atomic_load_access",
-    "atomic_access", "__tsan_atomic",
+    "__tsan_atomic8_load", "__tsan_atomic16_load", "__tsan_atomic32_load", "__tsan_atomic64_load",
 )  # fmt: skip
-"""Parts of names: a program that takes none of them from the runtime has no stale reads."""
+"""Parts of names: what a program that reads by volatile or atomic loads takes from the runtime."""
+
+UPDATES = ("atomic_access", "__tsan_atomic")
+"""The same of a program with atomic accesses. One that has none of both has no stale reads."""
 
 State = Literal[
     "finished", "deadlock", "stopped", "crashed", "timeout", "output_limit", "memory_limit",

@@ -21,7 +21,8 @@ struct alignas(4096) Config {
   // Places (program offsets) whose reads of such memory get another word instead.
   std::vector<uint32_t> fresh_sites;
   uint32_t fresh_other = 0;
-  bool stale = false;  // look for reads that a GPU may answer with an older value
+  bool stale = false;             // look for reads that a GPU may answer with an older value
+  bool stale_by_updates = false;  // that only read-modify-writes make
   // Places whose reads get an older value where that is allowed, or every n-th one of these reads.
   std::vector<uint32_t> stale_sites;
   uint64_t stale_every = 1;

@@ -105,6 +105,7 @@ bool set_option(const std::string& key, const std::string& value) {
     c.stale_sites.push_back(static_cast<uint32_t>(number()));
   } else if (key == "stale") {
     c.stale = integer() != 0;
+    c.stale_by_updates = integer() == 2;
   } else if (key == "stale_every") {
     c.stale_every = static_cast<uint64_t>(number());
   } else if (key == "timing") {

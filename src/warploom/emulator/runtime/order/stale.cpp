@@ -5,6 +5,7 @@
 #include <cstring>
 #include <unordered_map>
 #include <unordered_set>
+#include <utility>
 
 #include "access/quick_access.h"
 #include "kernels/kernel.h"
@@ -51,6 +52,14 @@ struct Update {
   Place place;        // as it was before
   Ref<StrongStore> store;
 } g_update;
+
+// Where only updates read: nobody looks before one of them has changed nothing.
+bool g_looking = false, g_may_keep = false;
+bool is_looking(const StrongAccess& access) {
+  if (g_looking || !g_config.stale_by_updates) return true;
+  g_looking = std::exchange(g_may_keep, access.reads && access.writes);
+  return g_looking;
+}
 
 uint32_t hash_of(const Frames& where) {
   uint32_t hash = 2166136261;  // FNV-1a
@@ -374,6 +383,7 @@ namespace warploom {
 std::optional<OlderValue> note_strong_access(const Actor& actor, const StrongAccess& access,
                                              const Published* published) {
   using namespace stale;
+  if (!is_looking(access)) return std::nullopt;
   auto address = reinterpret_cast<uintptr_t>(access.address);
   // Devices keep the order of volatile accesses of shared memory.
   if (in_shared(address)) return std::nullopt;
@@ -412,6 +422,7 @@ std::optional<OlderValue> note_strong_access(const Actor& actor, const StrongAcc
 }
 
 void note_change() {
+  stale::g_may_keep = false;
   stale::Update& update = stale::g_update;
   if (!update.site) return;
   stale::g_changing.insert(update.site);
