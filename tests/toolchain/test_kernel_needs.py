@@ -4,11 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from warploom.core.errors import MissingToolError
 from warploom.core.records import BuildSpec
 from warploom.toolchain.kernel_needs import KernelNeeds, LargestBlock, lacks, named, needs_of
-from warploom.toolchain.nccl import find_nccl
-from warploom.toolchain.nvcc import compile_gate, find_nvcc
+from warploom.toolchain.nvcc import compile_gate
 
 LOG = """\
 ptxas info    : 0 bytes gmem
@@ -71,13 +69,7 @@ def test_what_a_block_lacks(needs: KernelNeeds, block: LargestBlock, word: str):
 
 
 @pytest.mark.nvcc
-def test_the_real_compiler_tells_of_them(tmp_path: Path):
-    try:
-        find_nvcc()
-    except MissingToolError as error:
-        pytest.skip(error.message)
-    if not find_nccl():
-        pytest.skip("no NCCL headers; name some in WARPLOOM_NCCL_HOME")
+def test_the_real_compiler_tells_of_them(tmp_path: Path, real_nccl: str):
     (tmp_path / "a.cu").write_text(
         "template <int N> __global__ void many(float* data) {\n"
         "  float held[N];\n"
@@ -89,8 +81,8 @@ def test_the_real_compiler_tells_of_them(tmp_path: Path):
         "}\n"
         "int main() { many<120><<<1, 1024>>>(nullptr); }\n"
     )
-    result = compile_gate(BuildSpec(tmp_path / "a.cu"), find_nccl()[0].version)
+    result = compile_gate(BuildSpec(tmp_path / "a.cu"), real_nccl)
     assert result.ok
-    needs = named("many<120>", result.needs, "")
+    needs = named("many<120>", needs_of(result.log), "")
     assert needs is not None and needs.registers > 64
     assert lacks(needs, LargestBlock(1024))

@@ -15,7 +15,6 @@ from warploom.evaluation.cascade import evaluate
 from warploom.source.regions import Program
 from warploom.toolchain import nvcc
 from warploom.toolchain.compilers import find_compiler
-from warploom.toolchain.nccl import find_nccl
 from warploom.toolchain.nvcc import compile_gate, find_nvcc, parse_nvcc_errors, user_contents
 from warploom.workload.workload import Workload
 
@@ -199,13 +198,7 @@ def test_the_mpi_stub_has_all_that_is_emulated(tmp_path: Path):
 
 
 @pytest.mark.nvcc
-def test_the_real_compiler(tmp_path: Path):
-    try:
-        find_nvcc()
-    except MissingToolError as error:
-        pytest.skip(error.message)
-    if not find_nccl():
-        pytest.skip("no NCCL headers; name some in WARPLOOM_NCCL_HOME")
+def test_the_real_compiler(tmp_path: Path, real_nccl: str):
     good = """#include <nccl.h>
 #include <mpi.h>
 #include <cuda_runtime.h>
@@ -214,7 +207,6 @@ int main(int c, char** v) { MPI_Init(&c, &v); k<<<1, 1>>>(nullptr);
   ncclComm_t comm; ncclUniqueId id;
   return ncclCommInitRank(&comm, 1, id, 0); }
 """
-    version = find_nccl()[0].version
-    assert compile_gate(program(tmp_path, good), version).ok
-    bad = compile_gate(program(tmp_path, good.replace("*p = 1", "*p = y")), version)
+    assert compile_gate(program(tmp_path, good), real_nccl).ok
+    bad = compile_gate(program(tmp_path, good.replace("*p = 1", "*p = y")), real_nccl)
     assert not bad.ok and [(e.line, "y" in e.message) for e in bad.errors] == [(4, True)]

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from warploom.core.records import Finding, Severity
-from warploom.toolchain.kernel_needs import LargestBlock, lacks, named
+from warploom.toolchain.kernel_needs import LargestBlock, lacks, named, needs_of
 from warploom.toolchain.nvcc import NvccResult
 
 
@@ -25,10 +25,13 @@ def launch_findings(
 
     `largest_blocks`: what launches asked for, by the kernel's name in the text.
     """
+    if not largest_blocks:
+        return []
     text = path.read_text(errors="replace")
+    known = needs_of(result.log)
     found: list[Finding] = []
     for kernel, block in largest_blocks.items():
-        needs = named(kernel, result.needs, text)
+        needs = named(kernel, known, text)
         if needs is not None and (why := lacks(needs, block)):
             message = f"kernel {kernel} {why}; the launch fails on a GPU"
             hint = (

@@ -1,13 +1,10 @@
 """What kernels need of a block (`nvcc -Xptxas -v`), against what launches ask for."""
 
 import re
-import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from warploom.core.errors import MissingToolError, ToolFailedError
-from warploom.core.process import run_process
-from warploom.core.records import Limits
+from warploom.toolchain.demangle import readable_names
 
 REGISTERS = 65536
 """32-bit registers of a block (CUDA C++ Programming Guide, "Technical Specifications", 9.0)."""
@@ -21,7 +18,6 @@ _REGISTERS = re.compile(r"Used (\d+) registers")
 _SHARED = re.compile(r"(\d+) bytes smem")
 _STEP = 8  # registers of a thread are handed out in this many
 _WARP = 32
-_LIMITS = Limits(seconds=20, memory_mb=1024, output_mb=4)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,26 +64,12 @@ def needs_of(log: str) -> dict[str, KernelNeeds]:
             shared = _SHARED.search(line)
             by_symbol[symbol] = KernelNeeds(int(used[1]), int(shared[1]) if shared else 0)
             symbol = ""
-    names = _demangled(list(by_symbol))
+    names = readable_names(list(by_symbol), parameters=False)
     found: dict[str, KernelNeeds] = {}
-    for name, needs in zip(names, by_symbol.values(), strict=True):
+    for readable, needs in zip(names, by_symbol.values(), strict=True):
+        name = re.sub(r"\s+", "", re.sub(r"^void ", "", readable))
         found[name] = needs.joined(found.get(name, needs))
     return found
-
-
-def _demangled(symbols: list[str]) -> list[str]:
-    """Return the names of symbols, without blanks and parameters; as they are without c++filt."""
-    tool = shutil.which("c++filt")
-    if not symbols or tool is None:
-        return symbols
-    try:
-        result = run_process([tool, "-p", *symbols], limits=_LIMITS)
-    except (MissingToolError, ToolFailedError):
-        return symbols
-    lines = result.log.splitlines()
-    if not result.ok or len(lines) != len(symbols):
-        return symbols
-    return [re.sub(r"\s+", "", re.sub(r"^void ", "", line)) for line in lines]
 
 
 def named(launched: str, needs: Mapping[str, KernelNeeds], text: str) -> KernelNeeds | None:

@@ -9,7 +9,7 @@ import sys
 import tempfile
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +25,6 @@ from warploom.core.records import BuildSpec, Limits
 from warploom.toolchain.cache import cached_folder
 from warploom.toolchain.compilers import folders_of
 from warploom.toolchain.folders import is_of_system, names_in
-from warploom.toolchain.kernel_needs import KernelNeeds, needs_of
 from warploom.toolchain.nccl import NcclHeaders, get_nccl, headers_digest
 from warploom.toolchain.sandbox import run_sandboxed
 
@@ -74,7 +73,7 @@ class NvccError:
 class NvccResult:
     """What nvcc said of a program; `nccl` is the version of the headers that it saw.
 
-    `needs`: what kernels need of a block, by name (`kernel_needs.py`).
+    The log tells what kernels need of a block, too (`kernel_needs.py`).
     """
 
     ok: bool
@@ -83,7 +82,6 @@ class NvccResult:
     cached: bool
     errors: tuple[NvccError, ...]
     nccl: str
-    needs: Mapping[str, KernelNeeds] = field(default_factory=dict[str, KernelNeeds])
 
 
 def _candidates() -> Iterator[Path]:
@@ -367,7 +365,6 @@ def compile_gate(
         cached=cached,
         errors=() if answer["ok"] else parse_nvcc_errors(log, gate.base),
         nccl=headers.version,
-        needs=needs_of(log),
     )
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from warploom.core.errors import MissingToolError
 from warploom.core.records import Limits
+from warploom.toolchain.demangle import readable_names
 from warploom.toolchain.sandbox import run_sandboxed_tool
 
 _BATCH = 1000
@@ -88,10 +89,4 @@ def frames_at(library: Path, addresses: Sequence[int]) -> dict[int, tuple[Frame,
 def _plain_names(functions: Iterable[str]) -> Mapping[str, str]:
     """Return the readable names of functions that exist in several files, by their symbols."""
     symbols = {name: found[1] for name in functions if (found := _OF_A_FILE.match(name))}
-    if not symbols or shutil.which("c++filt") is None:
-        return symbols
-    result = run_sandboxed_tool(["c++filt", *symbols.values()], limits=_LIMITS, readable=[])
-    readable = result.stdout.decode(errors="replace").splitlines()
-    if len(readable) != len(symbols):
-        return symbols
-    return dict(zip(symbols, readable, strict=True))
+    return dict(zip(symbols, readable_names(list(symbols.values())), strict=True))

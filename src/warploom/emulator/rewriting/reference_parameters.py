@@ -44,11 +44,7 @@ def reference_edits(stream: TokenStream) -> list[TextEdit]:
 def _split(tokens: Sequence[Token]) -> Iterator[list[Token]]:
     """Yield the tokens of each parameter; those in `<>` and brackets belong to one."""
     given: list[Token] = []
-    angle = depth = 0
-    for token in tokens:
-        depth += (token.text in _OPENING) - (token.text in _CLOSING)
-        if depth == 0:  # within brackets `<` compares
-            angle += (token.text == b"<") - (token.text == b">")
+    for token, angle, depth in _nested(tokens):
         if token.text == b"," and depth == 0 and angle == 0:
             yield given
             given = []
@@ -57,16 +53,22 @@ def _split(tokens: Sequence[Token]) -> Iterator[list[Token]]:
     yield given
 
 
+def _nested(tokens: Sequence[Token]) -> Iterator[tuple[Token, int, int]]:
+    """Yield each token with the `<>` and the brackets that are open behind it."""
+    angle = depth = 0
+    for token in tokens:
+        depth += (token.text in _OPENING) - (token.text in _CLOSING)
+        if depth == 0:  # within brackets `<` compares
+            angle += (token.text == b"<") - (token.text == b">")
+        yield token, angle, depth
+
+
 def _may_refer(given: Sequence[Token]) -> str:
     """Return the type of a parameter that may be a reference, as `decltype`; or ""."""
     plain: list[Token] = []
-    angle = depth = 0
-    for token in given:
+    for token, angle, depth in _nested(given):
         if token.text == b"=" and angle == 0 and depth == 0:
             break
-        depth += (token.text in _OPENING) - (token.text in _CLOSING)
-        if depth == 0:
-            angle += (token.text == b"<") - (token.text == b">")
         if angle == 0 and token.text != b">":
             plain.append(token)
     texts = [token.text for token in plain]

@@ -1,6 +1,7 @@
 """Where in a program the rules put what they add: the prelude, and the call that opens windows."""
 
 import re
+from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass
 
 from tree_sitter import Node
@@ -100,13 +101,12 @@ class _Walk:
 
     def allocates(self, node: Node) -> bool:
         """Tell whether a statement allocates memory of devices, or names a function that does."""
-        spans = self.allocation_spans
-        if any(node.start_byte <= s.start and s.end <= node.end_byte for s in spans):
+        if _holds(node, self.allocation_spans):
             return True
         return not self.allocating.isdisjoint(_words(self.file.node_text(node)))
 
     def _does(self, node: Node, spans: tuple[Span, ...], functions: frozenset[str]) -> bool:
-        if any(node.start_byte <= s.start and s.end <= node.end_byte for s in spans):
+        if _holds(node, spans):
             return True
         return any(name in functions for name in self.called(node))
 
@@ -163,46 +163,39 @@ def _walk(file: SourceFile, analysis: AnalysisReport) -> _Walk:
     talks += [Span(m.start, m.end) for m in captured]
     creates = [c.site.call for c in analysis.communicators if c.file == analysis.file]
     allocations = tuple(a.site.call for a in analysis.allocations if a.file == analysis.file)
+    calls = {f: frozenset(f.calls) for f in here}
+    words = {f: _words(file.slice(f.body.start, f.body.end)) for f in here}  # constructors too
     return _Walk(
         file=file,
         bodies={f.name: f for f in here},
-        talking=_closure(here, talks),
-        creating=_closure(here, creates),
+        talking=_closure(calls, talks),
+        creating=_closure(calls, creates),
         talk_spans=tuple(talks),
         create_spans=tuple(creates),
-        allocating=_naming(file, here, allocations),
+        allocating=_closure(words, allocations) - {"main"},
         allocation_spans=allocations,
     )
-
-
-def _naming(file: SourceFile, here: list[Function], spans: tuple[Span, ...]) -> frozenset[str]:
-    """Return the functions that hold one of the spans, or name one that does: a constructor too."""
-    words = {f: _words(file.slice(f.body.start, f.body.end)) for f in here}
-    names = {
-        f.name for f in here if any(f.body.start <= s.start and s.end <= f.body.end for s in spans)
-    }
-    grown = True
-    while grown:
-        more = {f.name for f in here if f.name not in names and names & words[f]}
-        names |= more
-        grown = bool(more)
-    return frozenset(names) - {"main"}
 
 
 def _words(text: str) -> set[str]:
     return set(re.findall(r"\w+", text))
 
 
-def _closure(functions: list[Function], spans: list[Span]) -> frozenset[str]:
-    """Return the functions that hold one of the spans, or call one that does."""
+def _holds(node: Node, spans: Iterable[Span]) -> bool:
+    return any(node.start_byte <= s.start and s.end <= node.end_byte for s in spans)
+
+
+def _closure(named: Mapping[Function, Set[str]], spans: Iterable[Span]) -> frozenset[str]:
+    """Return the functions that hold one of the spans, or name one that does.
+
+    `named`: what each function names, such as the functions that it calls.
+    """
     names = {
-        f.name
-        for f in functions
-        if any(f.body.start <= s.start and s.end <= f.body.end for s in spans)
+        f.name for f in named if any(f.body.start <= s.start and s.end <= f.body.end for s in spans)
     }
     grown = True
     while grown:
-        more = {f.name for f in functions if f.name not in names and names & set(f.calls)}
+        more = {f.name for f, words in named.items() if f.name not in names and names & words}
         names |= more
         grown = bool(more)
     return frozenset(names)

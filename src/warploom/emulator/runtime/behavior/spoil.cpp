@@ -325,6 +325,17 @@ uint64_t varied(uint64_t value, uint64_t draw, const SpoilLayout& layout) {
   return (value & ~mask) | (draw << at & mask);
 }
 
+// Makes many of an array of one number; `drawn` decides which.
+void vary_alike(char* data, std::size_t count, uint64_t one, uint64_t drawn, int device) {
+  const SpoilLayout& layout = *g_vary_layout;
+  for (std::size_t i = 0; i < count; i++) {
+    const uint64_t draw = vary_draw(drawn, i, device);
+    const uint64_t value =
+        layout.exponent_bits == 0 ? integer_like(one, draw, layout) : varied(one, draw, layout);
+    std::memcpy(data + i * layout.bytes, &value, layout.bytes);
+  }
+}
+
 }  // namespace
 
 bool configure_varying(const std::string& value) {
@@ -347,21 +358,17 @@ void vary_numbers(char* data, std::size_t bytes, int device) {
   if (count > 0) std::memcpy(&one, data, width);
   const bool same =
       count >= kLeastAlike && one != 0 && std::memcmp(data, data + width, (count - 1) * width) == 0;
-  const bool integers = layout.exponent_bits == 0;
-  if (integers && !same) return;  // they may be indices, and differ already
-  if (is_control(data, 0, bytes, layout) && same) return;
-  for (std::size_t i = 0; i < count; i++) {
-    char* at = data + i * width;
-    uint64_t value = one;
-    if (same) {
-      const uint64_t draw = vary_draw(one, i, device);
-      value = integers ? integer_like(one, draw, layout) : varied(one, draw, layout);
-    } else {
-      if (is_control(data, i * width, bytes, layout)) continue;
-      std::memcpy(&value, at, width);
-      value = varied(value, vary_draw_of(value, layout), layout);
-    }
-    std::memcpy(at, &value, width);
+  if (same) {
+    if (!is_control(data, 0, bytes, layout)) vary_alike(data, count, one, one, device);
+    return;
+  }
+  if (layout.exponent_bits == 0) return;  // integers may be indices, and differ already
+  for (std::size_t at = 0; at < count * width; at += width) {
+    if (is_control(data, at, bytes, layout)) continue;
+    uint64_t value = 0;
+    std::memcpy(&value, data + at, width);
+    value = varied(value, vary_draw_of(value, layout), layout);
+    std::memcpy(data + at, &value, width);
   }
 }
 
@@ -373,14 +380,11 @@ void vary_set(char* data, std::size_t bytes, unsigned char byte, int device) {
   if (bytes / width < kLeastAlike) return;
   uint64_t one = 0;
   std::memcpy(&one, data, width);
-  const bool integers = layout.exponent_bits == 0;
   // Bytes make odd floats: numbers between 1 and 2 take their place.
-  if (!integers) one = ((uint64_t{1} << (layout.exponent_bits - 1)) - 1) << layout.exponent_at;
-  for (std::size_t i = 0; i < bytes / width; i++) {
-    const uint64_t draw = vary_draw(one ^ byte, i, device);
-    const uint64_t value = integers ? integer_like(one, draw, layout) : varied(one, draw, layout);
-    std::memcpy(data + i * width, &value, width);
+  if (layout.exponent_bits) {
+    one = ((uint64_t{1} << (layout.exponent_bits - 1)) - 1) << layout.exponent_at;
   }
+  vary_alike(data, bytes / width, one, one ^ byte, device);
 }
 
 SpoilByHand::SpoilByHand() { g_by_hand = true; }

@@ -156,9 +156,7 @@ void move(const Copy& copy, StreamOp& op) {
       const bool upload =
           (on_device_side(dst) || (managed(dst) && !managed(src))) && !on_device_side(src);
       if ((g_spoiling || g_varying) && upload) {
-        const bool own = space_of(dst) == Space::Device;  // else a variable of the stream's device
-        note_upload(dst, copy.width, own ? device_of(dst) : op.stream->device, copy.input,
-                    copy.early);
+        note_upload(dst, copy.width, device_filled(dst, op), copy.input, copy.early);
       }
     }
     if (!to_host) continue;
@@ -396,6 +394,10 @@ Copy rows(void* dst, std::size_t dpitch, const void* src, std::size_t spitch, st
 }
 
 }  // namespace
+
+int warploom::device_filled(const void* p, const StreamOp& op) {
+  return space_of(p) == Space::Device ? device_of(p) : op.stream->device;
+}
 
 cudaError_t warploom::copy_bytes(void* dst, const void* src, std::size_t bytes, const char* name,
                                  cudaStream_t stream, bool wait) {

@@ -4,6 +4,7 @@
 #include "../../include/cuda_runtime.h"
 #include "behavior/inputs.h"
 #include "behavior/results.h"
+#include "cuda/cuda_copy.h"
 #include "cuda/cuda_error.h"
 #include "cuda/graph.h"
 #include "cuda/stream.h"
@@ -34,9 +35,7 @@ cudaError_t set(void* pointer, std::size_t pitch, int value, std::size_t width, 
       access_write(actor_of(op), start + row * pitch, width);
       will_overwrite(start + row * pitch, width);
       std::memset(start + row * pitch, value, width);
-      const bool own = space_of(start) == Space::Device;  // else it is memory of the host's
-      note_set(start + row * pitch, width, value, own ? device_of(start) : op.stream->device,
-               early);
+      note_set(start + row * pitch, width, value, device_filled(start, op), early);
     }
     if (g_timed) price_memset(op, start, width * height);
     complete(op);
@@ -128,8 +127,7 @@ cudaError_t vary_filled(void* start, std::size_t bytes, cudaStream_t handle, boo
   const bool early = no_results_yet();  // when it was called, as for memsets
   push_op(stream, OpKind::Copy, "thrust::fill", [=](StreamOp& op) {
     access_write(actor_of(op), start, bytes);
-    note_filled(start, bytes,
-                space_of(start) == Space::Device ? device_of(start) : op.stream->device, early);
+    note_filled(start, bytes, device_filled(start, op), early);
     complete(op);
   });
   if (waits) synchronize(stream, "thrust::fill");

@@ -52,7 +52,13 @@ ReadBytes* read_granule(OpId op, uintptr_t granule, const void* caller) {
   return g_last_read.bytes;
 }
 
-bool written_beside(const Kernel& kernel, const Record& write);
+// What others write while the kernel runs is as stale in the cache, whatever orders it.
+bool written_beside(const Kernel& kernel, const Record& write) {
+  if (!write.op() || write.op() == kernel.op->op) return false;
+  const Op& other = op_of(write.op());
+  if (other.kind != OpKind::Kernel) return false;
+  return kernel.before.agent_time(other.agent) < other.time && write.time() != kMaxTime;
+}
 
 // The last write of the kernel, or of one that runs beside it, to a word of the granule that it has
 // read so; empty: there is none.
@@ -154,14 +160,6 @@ void check_constants_of(const Kernel& kernel) {
   check_constants_of(kernel, own->second, kernel.op->op, "stores to");
   g_ended_stores[stream] = {kernel.op->op, std::move(own->second)};
   g_constant_stores.erase(own);
-}
-
-// What others write while the kernel runs is as stale in the cache, whatever orders it.
-bool written_beside(const Kernel& kernel, const Record& write) {
-  if (!write.op() || write.op() == kernel.op->op) return false;
-  const Op& other = op_of(write.op());
-  if (other.kind != OpKind::Kernel) return false;
-  return kernel.before.agent_time(other.agent) < other.time && write.time() != kMaxTime;
 }
 
 void check_granules(const Kernel& kernel) {
