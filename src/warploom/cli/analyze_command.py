@@ -6,7 +6,7 @@ from pathlib import Path
 from warploom.cli.output import out, print_json
 from warploom.cli.run_options import RunChoices, parse_defines
 from warploom.core.records import to_json
-from warploom.evaluation.survey import analyze_program, nccl_version, survey
+from warploom.evaluation.survey import analyze_program, analyzed, nccl_version
 from warploom.propose.design_space import DesignSpace, design_space
 from warploom.source import AnalysisReport
 from warploom.workload.workload import load_target
@@ -34,7 +34,7 @@ def run_design_space(target: Path, choices: RunChoices, *, as_json: bool) -> int
     """Print what is open to choose for each host collective; returns the exit code."""
     workload = choices.apply(target)
     space = design_space(
-        survey(workload).reports,
+        analyzed(workload)[1],
         ranks=workload.shape.ranks,
         lsa_size=workload.shape.lsa_size,
         nccl=nccl_version(workload),

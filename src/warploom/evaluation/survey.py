@@ -48,10 +48,17 @@ class Survey:
         return any(r.has_host_communication() or r.has_device_communication() for r in self.reports)
 
 
-def survey(workload: Workload, *, nccl: str | None = None, program: Path | None = None) -> Survey:
+def survey(
+    workload: Workload,
+    *,
+    nccl: str | None = None,
+    program: Path | None = None,
+    outputs: bool = True,
+) -> Survey:
     """Analyze the workload's program (or `program` in its place) and its further sources.
 
-    `nccl` overrides the workload's NCCL version.
+    `nccl` overrides the workload's NCCL version. Without `outputs` there are no `sites`, for which
+    a compiler preprocesses the program.
 
     Raises:
         SourceError: no CUDA in it, or no `main`.
@@ -59,7 +66,7 @@ def survey(workload: Workload, *, nccl: str | None = None, program: Path | None 
     spec, reports = analyzed(workload, nccl=nccl, program=program)
     return Survey(
         reports=reports,
-        sites=readback_sites(reports, spec),
+        sites=readback_sites(reports, spec) if outputs else (),
         processes=_processes(reports),
         nccl=spec.nccl,
         findings=_warnings(spec.program, reports),

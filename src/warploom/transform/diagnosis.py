@@ -25,7 +25,7 @@ def diagnose(evaluation: Evaluation, path: Path, workload: Workload) -> str:
     failed = next((run for run in evaluation.runs if run.verdict is not Verdict.OK), None)
     if failed is None:
         return ""
-    facts = survey(workload, program=path)
+    facts = survey(workload, program=path, outputs=False)
     try:
         program = build(workload.build_spec(facts.nccl, path))
         form = as_built(facts, program).processes
