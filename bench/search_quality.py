@@ -36,7 +36,7 @@ from warploom.evolve.compose import compose
 from warploom.evolve.evaluator import Question, failed
 from warploom.evolve.result import Status
 from warploom.evolve.runner import EvolutionRunner
-from warploom.evolve.space import Mutations, Step
+from warploom.evolve.space import Mutations, Space, Step
 from warploom.propose import Stage
 from warploom.propose.mutate import Mutation, MutationError, apply, directives, mutations
 from warploom.propose.rules import RewritePlan, rewrite
@@ -175,7 +175,7 @@ def read(path: Path) -> Table:
 
 
 @dataclass(frozen=True)
-class TableSpace:
+class PlainSpace:
     """The rules' steps, less those that leave the table."""
 
     table: Table
@@ -195,6 +195,19 @@ class TableSpace:
         """Return the text after a step; None where it is outside."""
         after = Mutations().take(source, step)
         return after if after is not None and self.table.point_of(after) else None
+
+
+class WholeSpace(PlainSpace):
+    """The same with the recipes that a search begins with, as far as they lie in the table."""
+
+    def recipes(self, source: str) -> Sequence[Sequence[Step]]:
+        """Return the parts of recipes that have steps in the table, each once."""
+        allowed = self.table.levers
+        parts = [
+            tuple(one for one in recipe if one.value in allowed.get(one.lever, ()))
+            for recipe in Mutations().recipes(source)
+        ]
+        return list(dict.fromkeys(part for part in parts if part))
 
 
 @dataclass(frozen=True)
@@ -225,6 +238,15 @@ class _NearError(Exception):
 
 def ours(table: Table, seed: int) -> int:
     """Return how many programs the search looks at, the seed included."""
+    return _searched(table, WholeSpace(table), seed)
+
+
+def plain(table: Table, seed: int) -> int:
+    """Return how many programs the search looks at when it knows no recipes."""
+    return _searched(table, PlainSpace(table), seed)
+
+
+def _searched(table: Table, space: Space, seed: int) -> int:
     count = 0
 
     def watch(status: Status) -> None:
@@ -238,7 +260,7 @@ def ours(table: Table, seed: int) -> int:
         "evolution.workers=1", "evaluation.nvcc=false", "evaluation.noise=0",
     ])  # fmt: skip
     runner = EvolutionRunner(
-        config, evaluator=TableEvaluator(table), space=TableSpace(table),
+        config, evaluator=TableEvaluator(table), space=space,
         seeds=LevelSeeds({table.api: table.seed}), on_status=watch,
     )  # fmt: skip
     with tempfile.TemporaryDirectory() as made:
@@ -285,7 +307,7 @@ def compared(options: argparse.Namespace) -> Iterator[Row]:
             continue
         found = {
             how.__name__: [how(table, seed) for seed in range(options.seeds)]
-            for how in (ours, at_random, tpe)
+            for how in (ours, plain, at_random, tpe)
         }
         near = sum(time <= table.goal for time in table.times.values())
         medians = {name: statistics.median(counts) for name, counts in found.items()}
@@ -293,7 +315,8 @@ def compared(options: argparse.Namespace) -> Iterator[Row]:
             "example": table.example, "api": table.api, "levers": len(table.levers),
             "programs": len(table.times), "near": near,
             "seed_ms": table.times[table.point_of(table.seed) or ()], "best_ms": table.best,
-            "ours": medians["ours"], "random": medians["at_random"], "tpe": medians["tpe"],
+            "ours": medians["ours"], "no_recipes": medians["plain"],
+            "random": medians["at_random"], "tpe": medians["tpe"],
         }  # fmt: skip
 
 
