@@ -174,6 +174,9 @@ def read(path: Path) -> Table:
 # --- compare ---
 
 
+_RULES = Mutations()  # it keeps what it found out of a text
+
+
 @dataclass(frozen=True)
 class PlainSpace:
     """The rules' steps, less those that leave the table."""
@@ -188,12 +191,12 @@ class PlainSpace:
     def steps(self, source: str) -> Sequence[Step]:
         """Return the steps to other points."""
         allowed = self.table.levers
-        steps = Mutations().steps(source)
+        steps = _RULES.steps(source)
         return [one for one in steps if one.value in allowed.get(one.lever, ())]
 
     def take(self, source: str, step: Step) -> str | None:
         """Return the text after a step; None where it is outside."""
-        after = Mutations().take(source, step)
+        after = _RULES.take(source, step)
         return after if after is not None and self.table.point_of(after) else None
 
 
@@ -205,7 +208,7 @@ class WholeSpace(PlainSpace):
         allowed = self.table.levers
         parts = [
             tuple(one for one in recipe if one.value in allowed.get(one.lever, ()))
-            for recipe in Mutations().recipes(source)
+            for recipe in _RULES.recipes(source)
         ]
         return list(dict.fromkeys(part for part in parts if part))
 

@@ -168,7 +168,7 @@ def _flow(source: str, buffer: str) -> _Flow | None:
     if not into or any(s.name not in _SHARED for s in into):
         return None
     defined = {kernel.name: kernel for kernel in kernels(text)}
-    every = list(launches(text))
+    every = launches(text)
     uses: list[_Use] = []
     for launch in every:
         for index, argument in enumerate(launch.arguments):

@@ -54,7 +54,7 @@ def ends_of(source: str, exchange: Statement) -> Ends | None:
     what is sent. All kernels must be the program's own, and no templates.
     """
     text = masked(source)
-    every = list(launches(text))
+    every = launches(text)
     sent, received = (root_of(exchange.arguments[i].text) for i in (0, 1))
     before = [x for x in every if x.end <= exchange.start and _same_function(text, x, exchange)]
     writers = [x for x in before if sent in map(root_of, (a.text for a in x.arguments))]

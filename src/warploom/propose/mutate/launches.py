@@ -96,8 +96,13 @@ def split_list(text: str, start: int, end: int) -> tuple[Piece, ...]:
     return tuple(pieces)
 
 
-def launches(text: str) -> Iterator[Launch]:
-    """Go through the launches of a masked text."""
+@lru_cache(maxsize=32)
+def launches(text: str) -> tuple[Launch, ...]:
+    """Return the launches of a masked text, in order."""
+    return tuple(_launches(text))
+
+
+def _launches(text: str) -> Iterator[Launch]:
     for match in _LAUNCH.finditer(text):
         shape_end = text.find(">>>", match.end())
         opened = text.find("(", shape_end)

@@ -1,6 +1,7 @@
 """The list of all levers, and the three questions that a search asks of them."""
 
 from collections.abc import Sequence
+from functools import lru_cache
 
 from warploom.propose.mutate.direct import direct_levers
 from warploom.propose.mutate.pipeline import PIPELINE
@@ -15,10 +16,11 @@ def levers(source: str) -> Sequence[Lever]:
     return [lever for lever in every_lever(source) if lever.current(source) is not None]
 
 
+@lru_cache(maxsize=32)
 def every_lever(source: str) -> Sequence[Lever]:
     """Return the levers that a program may have, in a fixed order; `current` says whether it has.
 
-    It is cheap where only a few of them are looked at.
+    It is cheap where only a few of them are looked at. What it says of a text is kept a while.
     """
     return (*CONSTANTS, *PIPELINE, PushLever(), *direct_levers(source), *kernel_levers(source))
 

@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 
 from warploom.propose.mutate.launches import Piece, closing, edited, masked, split_list
 from warploom.propose.rules.prelude import NAMESPACE
@@ -31,7 +32,8 @@ class Statement:
         return self.arguments[-1].text
 
 
-def exchange_statements(text: str) -> list[Statement]:
+@lru_cache(maxsize=32)
+def exchange_statements(text: str) -> tuple[Statement, ...]:
     """Return the exchanges of a masked text that stand alone in a statement, in order."""
     found: list[Statement] = []
     for match in _CALL.finditer(text):
@@ -46,7 +48,7 @@ def exchange_statements(text: str) -> list[Statement]:
             arguments = split_list(text, match.end(), closed)
             first = start + len(text[start:end]) - len(text[start:end].lstrip())
             found.append(Statement(match[1], match[2], first, end + 1, head[1] or "", arguments))
-    return found
+    return tuple(found)
 
 
 def _runs(text: str) -> list[list[Statement]]:

@@ -47,7 +47,7 @@ def _only_shapes(symbol: str, source: str) -> bool:
     less.
     """
     text = masked(source).encode("ascii", "replace").decode()  # a place in bytes is one in text
-    found = tuple(launches(text))
+    found = launches(text)
     tree = parse_source(text, Path("program.cu"), {})
     names = {symbol, *_derived(symbol, tree, found)}
     for node in tree.nodes("identifier"):
