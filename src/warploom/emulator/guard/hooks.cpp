@@ -51,11 +51,12 @@ Hook hook_of(std::string_view name) {
   // Atomics of the headers compare the values between their check and their store.
   if (name == "memcmp" || name == "bcmp") return {.kind = HookKind::Quiet};
   if (!take(name, "_ZN8warploom")) return {};
-  if (name == "13atomic_accessEPKvjbbNS_5OrderENS_5ScopeEb") return {HookKind::Atomic};
+  if (name == "13atomic_accessEPKvjbbNS_5OrderENS_5ScopeENS_6UpdateE") return {HookKind::Atomic};
   if (name == "18atomic_load_accessEPKvjNS_5OrderENS_5ScopeE") return {HookKind::Load};
   if (name == "13vector_accessEPKvj" || name == "14atomic_changedEv" ||
-      name == "16count_operationsEj" || name == "12count_withinEj" ||
-      name == "15count_iterationEj" || name == "14end_iterationsEv" || name == "10unset_wordEPKc") {
+      name == "12atomic_takenEv" || name == "13result_unusedEv" || name == "16count_operationsEj" ||
+      name == "12count_withinEj" || name == "15count_iterationEj" || name == "14end_iterationsEv" ||
+      name == "10unset_wordEPKc") {
     return {HookKind::Quiet};
   }
   return {};

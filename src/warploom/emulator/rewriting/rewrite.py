@@ -36,6 +36,7 @@ from warploom.emulator.rewriting.shared_memory import (
 )
 from warploom.emulator.rewriting.shifts import shift_edits
 from warploom.emulator.rewriting.unset import unset_edits
+from warploom.emulator.rewriting.unused_results import unused_edits
 from warploom.emulator.rewriting.unsupported import MARK, asm_edits, library_of, refusal
 from warploom.emulator.tokens import Directive, Kind, Token, TokenStream, tokenize
 from warploom.source.chevrons import joined_chevrons
@@ -257,6 +258,9 @@ class _Rewriter:
         if tree is not None and shifts:
             edits += _outside(shift_edits(tree, self.marks), edits)
         edits += bare_return_edits(tree, file.path)
+        if tree is not None:
+            unused = [e for e in unused_edits(tree) if _is_in_device_code(tree, e.start)]
+            edits += _outside(unused, edits)
         if tree is not None:
             host = as_cuda and file.path in (
                 self.spec.program.absolute(),

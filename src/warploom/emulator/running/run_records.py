@@ -38,8 +38,11 @@ STALE = "stale_read"
 STRONG_LOADS = (
     "__tsan_volatile_read", "__tsan_unaligned_volatile_read", "atomic_load_access",
     "__tsan_atomic8_load", "__tsan_atomic16_load", "__tsan_atomic32_load", "__tsan_atomic64_load",
+    "atomic_taken",
 )  # fmt: skip
-"""Parts of names: what a program that reads by volatile or atomic loads takes from the runtime."""
+"""Parts of names: what a program that reads by volatile or atomic loads takes from the runtime.
+
+Exchanges and updates of bits read as well: they can take away what others have put there."""
 
 UPDATES = ("atomic_access", "__tsan_atomic")
 """The same of a program with atomic accesses. One that has none of both has no stale reads."""

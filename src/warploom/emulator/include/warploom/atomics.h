@@ -8,17 +8,15 @@
 
 namespace warploom {
 
-// One read-modify-write; `change` gives the new value from the old. An exchange can be a mere
-// store: `uses_old` is false then.
-template <class _WT, class Change>
-WARPLOOM_UNCHECKED _WT read_modify_write(_WT* address, Scope scope, Change change,
-                                         bool uses_old = true) {
-  atomic_access(address, sizeof(_WT), true, true, Order::Relaxed, scope, uses_old);
+// One read-modify-write; `change` gives the new value from the old.
+template <Update kUpdate = Update::Other, class _WT, class Change>
+WARPLOOM_UNCHECKED _WT read_modify_write(_WT* address, Scope scope, Change change) {
+  atomic_access(address, sizeof(_WT), true, true, Order::Relaxed, scope, kUpdate);
   const _WT before = *address;
   const _WT after = change(before);
   if (!warploom::same_bits(before, after)) {
     *address = after;
-    atomic_changed();
+    changed_by<kUpdate>();
   }
   return before;
 }
@@ -26,47 +24,45 @@ WARPLOOM_UNCHECKED _WT read_modify_write(_WT* address, Scope scope, Change chang
 }  // namespace warploom
 
 // The overloads are CUDA's, one by one: a program can ask which there are.
-#define WARPLOOM_ATOMIC_AT(name, reach, type, uses_old, expression)               \
-  WARPLOOM_DEVICE_INLINE type name(type* address, type value) {                   \
-    using _WT = type;                                                             \
-    return warploom::read_modify_write(                                           \
-        address, warploom::Scope::reach,                                          \
-        [=](_WT old) WARPLOOM_UNCHECKED -> _WT { return expression; }, uses_old); \
+#define WARPLOOM_ATOMIC_AT(name, reach, type, update, expression)       \
+  WARPLOOM_DEVICE_INLINE type name(type* address, type value) {         \
+    using _WT = type;                                                   \
+    return warploom::read_modify_write<warploom::Update::update>(       \
+        address, warploom::Scope::reach,                                \
+        [=](_WT old) WARPLOOM_UNCHECKED -> _WT { return expression; }); \
   }
-#define WARPLOOM_ATOMIC(name, type, expression)                     \
-  WARPLOOM_ATOMIC_AT(name, Device, type, true, expression)          \
-  WARPLOOM_ATOMIC_AT(name##_system, System, type, true, expression) \
-  WARPLOOM_ATOMIC_AT(name##_block, Block, type, true, expression)
-#define WARPLOOM_ATOMIC_BITS(name, operation)                                 \
-  WARPLOOM_ATOMIC(name, int, static_cast<_WT>(old operation value))           \
-  WARPLOOM_ATOMIC(name, unsigned int, static_cast<_WT>(old operation value))  \
-  WARPLOOM_ATOMIC(name, long long int, static_cast<_WT>(old operation value)) \
-  WARPLOOM_ATOMIC(name, unsigned long long int, static_cast<_WT>(old operation value))
-#define WARPLOOM_ATOMIC_ORDER(name, expression)    \
-  WARPLOOM_ATOMIC(name, int, expression)           \
-  WARPLOOM_ATOMIC(name, unsigned int, expression)  \
-  WARPLOOM_ATOMIC(name, long long int, expression) \
-  WARPLOOM_ATOMIC(name, unsigned long long int, expression)
-#define WARPLOOM_EXCHANGE(type)                                                               \
-  WARPLOOM_ATOMIC_AT(atomicExch, Device, type, false, (static_cast<void>(old), value))        \
-  WARPLOOM_ATOMIC_AT(atomicExch_system, System, type, false, (static_cast<void>(old), value)) \
-  WARPLOOM_ATOMIC_AT(atomicExch_block, Block, type, false, (static_cast<void>(old), value))
+#define WARPLOOM_ATOMIC(name, type, update, expression)               \
+  WARPLOOM_ATOMIC_AT(name, Device, type, update, expression)          \
+  WARPLOOM_ATOMIC_AT(name##_system, System, type, update, expression) \
+  WARPLOOM_ATOMIC_AT(name##_block, Block, type, update, expression)
+#define WARPLOOM_ATOMIC_BITS(name, operation)                                       \
+  WARPLOOM_ATOMIC(name, int, Bits, static_cast<_WT>(old operation value))           \
+  WARPLOOM_ATOMIC(name, unsigned int, Bits, static_cast<_WT>(old operation value))  \
+  WARPLOOM_ATOMIC(name, long long int, Bits, static_cast<_WT>(old operation value)) \
+  WARPLOOM_ATOMIC(name, unsigned long long int, Bits, static_cast<_WT>(old operation value))
+#define WARPLOOM_ATOMIC_ORDER(name, expression)           \
+  WARPLOOM_ATOMIC(name, int, Other, expression)           \
+  WARPLOOM_ATOMIC(name, unsigned int, Other, expression)  \
+  WARPLOOM_ATOMIC(name, long long int, Other, expression) \
+  WARPLOOM_ATOMIC(name, unsigned long long int, Other, expression)
+#define WARPLOOM_EXCHANGE(type) \
+  WARPLOOM_ATOMIC(atomicExch, type, Exchange, (static_cast<void>(old), value))
 
-WARPLOOM_ATOMIC(atomicAdd, int, static_cast<_WT>(old + value))
-WARPLOOM_ATOMIC(atomicAdd, unsigned int, static_cast<_WT>(old + value))
-WARPLOOM_ATOMIC(atomicAdd, unsigned long long int, static_cast<_WT>(old + value))
-WARPLOOM_ATOMIC(atomicAdd, float, static_cast<_WT>(old + value))
-WARPLOOM_ATOMIC(atomicAdd, double, static_cast<_WT>(old + value))
-WARPLOOM_ATOMIC(atomicSub, int, static_cast<_WT>(old - value))
-WARPLOOM_ATOMIC(atomicSub, unsigned int, static_cast<_WT>(old - value))
+WARPLOOM_ATOMIC(atomicAdd, int, AddInteger, static_cast<_WT>(old + value))
+WARPLOOM_ATOMIC(atomicAdd, unsigned int, AddInteger, static_cast<_WT>(old + value))
+WARPLOOM_ATOMIC(atomicAdd, unsigned long long int, AddInteger, static_cast<_WT>(old + value))
+WARPLOOM_ATOMIC(atomicAdd, float, AddFloat, static_cast<_WT>(old + value))
+WARPLOOM_ATOMIC(atomicAdd, double, AddFloat, static_cast<_WT>(old + value))
+WARPLOOM_ATOMIC(atomicSub, int, AddInteger, static_cast<_WT>(old - value))
+WARPLOOM_ATOMIC(atomicSub, unsigned int, AddInteger, static_cast<_WT>(old - value))
 WARPLOOM_EXCHANGE(int)
 WARPLOOM_EXCHANGE(unsigned int)
 WARPLOOM_EXCHANGE(unsigned long long int)
 WARPLOOM_EXCHANGE(float)
 WARPLOOM_ATOMIC_ORDER(atomicMin, value < old ? value : old)
 WARPLOOM_ATOMIC_ORDER(atomicMax, old < value ? value : old)
-WARPLOOM_ATOMIC(atomicInc, unsigned int, old >= value ? _WT(0) : static_cast<_WT>(old + 1))
-WARPLOOM_ATOMIC(atomicDec, unsigned int,
+WARPLOOM_ATOMIC(atomicInc, unsigned int, Other, old >= value ? _WT(0) : static_cast<_WT>(old + 1))
+WARPLOOM_ATOMIC(atomicDec, unsigned int, Other,
                 old == 0 || old > value ? value : static_cast<_WT>(old - 1))
 WARPLOOM_ATOMIC_BITS(atomicAnd, &)
 WARPLOOM_ATOMIC_BITS(atomicOr, |)

@@ -376,10 +376,29 @@ void trigger_dependents();
 enum class Order { Relaxed, Acquire, Release, AcqRel, SeqCst };
 enum class Scope { Block, Device, System };
 void fence(Order order, Scope scope);
-// Called around each emulated atomic: `before` checks and synchronizes, and counts as one access.
-// `uses_old`: what was read counts (an exchange can be a mere store).
+// What a read-modify-write makes of what it finds: `Bits` are and, or, xor.
+enum class Update : unsigned char { Other, Exchange, Bits, AddInteger, AddFloat };
+// Called around each emulated atomic: it checks and synchronizes, and counts as one access.
 void atomic_access(const void* address, unsigned bytes, bool reads, bool writes, Order order,
-                   Scope scope, bool uses_old = true);
+                   Scope scope, Update update = Update::Other);
+// Called after an emulated atomic that changed memory: threads that poll may go on. The second one
+// is for updates that can take away what others have put there: who imports it may read by these.
+void atomic_changed();
+void atomic_taken();
+template <class _WT>
+inline constexpr Update adds = std::is_integral_v<_WT>         ? Update::AddInteger
+                               : std::is_floating_point_v<_WT> ? Update::AddFloat
+                                                               : Update::Other;
+template <Update kUpdate>
+WARPLOOM_INLINED inline void changed_by() {
+  if constexpr (kUpdate == Update::Exchange || kUpdate == Update::Bits) {
+    atomic_taken();
+  } else {
+    atomic_changed();
+  }
+}
+// Behind a read-modify-write whose result nobody looks at.
+void result_unused();
 // Called before the check of a compare-and-swap: what it compares with, in its first bytes.
 void atomic_compares(std::uint64_t low, std::uint64_t high);
 template <class _WT>
@@ -407,8 +426,6 @@ void atomic_load_access(const void* address, unsigned bytes, Order order, Scope 
 void vector_access(const void* address, unsigned bytes);
 // Called before a load by the read-only path, which may give what lay there when the kernel began.
 void read_only_access(const void* address, unsigned bytes);
-// Called after an emulated atomic that changed memory: threads that poll may go on.
-void atomic_changed();
 
 void device_assert(const char* expression, const char* file, int line);
 [[noreturn]] void device_trap();

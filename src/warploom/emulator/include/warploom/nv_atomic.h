@@ -28,13 +28,13 @@ WARPLOOM_UNCHECKED inline Scope scope(int number) {
          : number <= __NV_THREAD_SCOPE_DEVICE ? Scope::Device
                                               : Scope::System;
 }
-template <class _WT, class Change>
+template <Update kUpdate = Update::Other, class _WT, class Change>
 WARPLOOM_UNCHECKED _WT change(_WT* _Wp, int _Wo, int _Ws, Change&& next) {
-  atomic_access(_Wp, sizeof(_WT), true, true, order(_Wo), scope(_Ws));
+  atomic_access(_Wp, sizeof(_WT), true, true, order(_Wo), scope(_Ws), kUpdate);
   const _WT old = *_Wp, value = next(old);
   if (!warploom::same_bits(old, value)) {
     *_Wp = value;
-    atomic_changed();
+    changed_by<kUpdate>();
   }
   return old;
 }
@@ -66,22 +66,22 @@ void __nv_atomic_store(_WT* _Wp, const _WT* value, int order,
                        int scope = __NV_THREAD_SCOPE_SYSTEM) {
   __nv_atomic_store_n(_Wp, *value, order, scope);
 }
-#define WARPLOOM_NV_ATOMIC(name, expression)                                                      \
+#define WARPLOOM_NV_ATOMIC(name, update, expression)                                              \
   template <class _WT>                                                                            \
   WARPLOOM_UNCHECKED _WT __nv_atomic_##name(_WT* _Wp, std::type_identity_t<_WT> value, int order, \
                                             int scope = __NV_THREAD_SCOPE_SYSTEM) {               \
-    return warploom::nv::change(_Wp, order, scope, [=](_WT old) WARPLOOM_UNCHECKED -> _WT {       \
-      return static_cast<_WT>(expression);                                                        \
-    });                                                                                           \
+    return warploom::nv::change<update>(                                                          \
+        _Wp, order, scope,                                                                        \
+        [=](_WT old) WARPLOOM_UNCHECKED -> _WT { return static_cast<_WT>(expression); });         \
   }
-WARPLOOM_NV_ATOMIC(exchange_n, (static_cast<void>(old), value))
-WARPLOOM_NV_ATOMIC(fetch_add, old + value)
-WARPLOOM_NV_ATOMIC(fetch_sub, old - value)
-WARPLOOM_NV_ATOMIC(fetch_and, old& value)
-WARPLOOM_NV_ATOMIC(fetch_or, old | value)
-WARPLOOM_NV_ATOMIC(fetch_xor, old ^ value)
-WARPLOOM_NV_ATOMIC(fetch_min, value < old ? value : old)
-WARPLOOM_NV_ATOMIC(fetch_max, old < value ? value : old)
+WARPLOOM_NV_ATOMIC(exchange_n, warploom::Update::Exchange, (static_cast<void>(old), value))
+WARPLOOM_NV_ATOMIC(fetch_add, warploom::adds<_WT>, old + value)
+WARPLOOM_NV_ATOMIC(fetch_sub, warploom::adds<_WT>, old - value)
+WARPLOOM_NV_ATOMIC(fetch_and, warploom::Update::Bits, old& value)
+WARPLOOM_NV_ATOMIC(fetch_or, warploom::Update::Bits, old | value)
+WARPLOOM_NV_ATOMIC(fetch_xor, warploom::Update::Bits, old ^ value)
+WARPLOOM_NV_ATOMIC(fetch_min, warploom::Update::Other, value < old ? value : old)
+WARPLOOM_NV_ATOMIC(fetch_max, warploom::Update::Other, old < value ? value : old)
 #undef WARPLOOM_NV_ATOMIC
 template <class _WT>
 void __nv_atomic_exchange(_WT* _Wp, const _WT* value, _WT* result, int order,

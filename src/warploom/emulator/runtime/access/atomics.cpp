@@ -245,9 +245,9 @@ void fence_inits() {
 }
 
 // Enters the access into the history. What it gets instead of the newest value, if anything.
-static std::optional<OlderValue> enter_access(const StrongAccess& access, bool uses_old,
-                                              uint32_t pc) {
+static std::optional<OlderValue> enter_access(const StrongAccess& access, uint32_t pc) {
   const auto start = reinterpret_cast<uintptr_t>(access.address);
+  const bool uses_old = access.update != Update::Exchange;  // which can be a mere store
   if (access.reads && uses_old && may_be_fresh(start)) {
     note_fresh_read(access.address, access.bytes, pc);
   }
@@ -277,9 +277,9 @@ static void price_atomic(const StrongAccess& access, Order order) {
   if (far && access.reads && acquires(order)) meter_acquire();
 }
 
-static void look_at_strong(const StrongAccess& access, bool uses_old, const void* return_address) {
+static void look_at_strong(const StrongAccess& access, const void* return_address) {
   if (!g_current) return;
-  const auto& [address, bytes, reads, writes, stated, scope, is_volatile] = access;
+  const auto& [address, bytes, reads, writes, stated, scope, is_volatile, update] = access;
   // The host's own processor keeps the order of its volatile accesses.
   const Order order = is_volatile && !g_current->gpu ? Order::AcqRel : stated;
   if (g_stores_pending) settle_stores();
@@ -316,7 +316,7 @@ static void look_at_strong(const StrongAccess& access, bool uses_old, const void
   if (!g_config.race) return;
   if (known) {
     const uint32_t place = program_offset(return_address);
-    const auto older = enter_access(access, uses_old, place ? place : program_place());
+    const auto older = enter_access(access, place ? place : program_place());
     if (older) {
       if (older->published) observe(*older->published, order, scope, false);
       put_in_place(address, bytes, *older);
@@ -328,14 +328,14 @@ static void look_at_strong(const StrongAccess& access, bool uses_old, const void
 
 LookedAt g_looked_at;
 
-void strong_access(const StrongAccess& access, bool uses_old, const void* return_address) {
-  look_at_strong(access, uses_old, return_address);
+void strong_access(const StrongAccess& access, const void* return_address) {
+  look_at_strong(access, return_address);
   g_looked_at = {g_current, access.address, access.bytes, access.reads, access.writes};
 }
 
 void atomic_access(const void* address, unsigned bytes, bool reads, bool writes, Order order,
-                   Scope scope, bool uses_old) {
-  strong_access({address, bytes, reads, writes, order, scope}, uses_old,
+                   Scope scope, Update update) {
+  strong_access({address, bytes, reads, writes, order, scope, false, update},
                 __builtin_return_address(0));
 }
 
@@ -347,13 +347,19 @@ void atomic_compares(uint64_t low, uint64_t high) {
 }
 
 void atomic_load_access(const void* address, unsigned bytes, Order order, Scope scope) {
-  strong_access({address, bytes, true, false, order, scope}, true, __builtin_return_address(0));
+  strong_access({address, bytes, true, false, order, scope}, __builtin_return_address(0));
 }
 
 void atomic_changed() {
   note_progress();
   if (g_config.stale) note_change();
   if (g_current && std::exchange(g_current->futile, 0)) g_current->has_polled = false;
+}
+
+void atomic_taken() { atomic_changed(); }
+
+void result_unused() {
+  if (g_current && g_config.stale) note_unused();
 }
 
 }  // namespace warploom

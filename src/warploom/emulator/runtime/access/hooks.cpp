@@ -341,8 +341,7 @@ HOT void on_volatile(const void* p, unsigned bytes, bool write) {
     // A device that waits for it sees it when the host has come so far.
     if (write && g_timed) [[unlikely]]
       price_host_work(false);
-    strong_access({p, bytes, !write, write, Order::Relaxed, Scope::System, true}, true,
-                  RETURN_ADDRESS);
+    strong_access({p, bytes, !write, write, Order::Relaxed, Scope::System, true}, RETURN_ADDRESS);
   } else if (!g_current) {
     on_lost_access(p, bytes, write);
   } else {

@@ -36,7 +36,7 @@ bool matters(const volatile void* p) {
 }
 
 template <class T>
-void note(const volatile T* p, bool reads, bool writes, int order, bool uses_old = true) {
+void note(const volatile T* p, bool reads, bool writes, int order, Update update = Update::Other) {
   if (g_current && !g_current->gpu) {
     // Ordinary memory has no atomics of others to be checked against; a read-modify-write looks.
     check_windows({.start = reinterpret_cast<const char*>(const_cast<const T*>(p)),
@@ -45,12 +45,12 @@ void note(const volatile T* p, bool reads, bool writes, int order, bool uses_old
   }
   if (!matters(p)) return;
   atomic_access(const_cast<const T*>(p), sizeof(T), reads, writes, order_of(order), Scope::System,
-                uses_old);
+                update);
 }
 
 template <class T, class Change>
-T modify(volatile T* p, int order, Change change, bool uses_old = true) {
-  note(p, true, true, order, uses_old);
+T modify(volatile T* p, int order, Change change, Update update = Update::Other) {
+  note(p, true, true, order, update);
   const T before = *p;
   const T after = change(before);
   if (before != after) {
@@ -93,7 +93,7 @@ using namespace warploom;
     note_progress();                                                                              \
   }                                                                                               \
   T __tsan_atomic##bits##_exchange(volatile T* p, T value, int order) {                           \
-    return modify(p, order, [=](T) { return value; }, false);                                     \
+    return modify(p, order, [=](T) { return value; }, Update::Exchange);                          \
   }                                                                                               \
   T __tsan_atomic##bits##_fetch_add(volatile T* p, T value, int order) {                          \
     return modify(p, order, [=](T old) { return static_cast<T>(old + value); });                  \

@@ -35,11 +35,12 @@ struct StrongAccess {
   Order order;
   Scope scope;
   bool is_volatile = false;
+  Update update = Update::Other;
 };
 
 // The access checks, synchronizes and counts; `return_address` is where the program makes it, or in
-// the runtime. `uses_old`: see atomic_access.
-void strong_access(const StrongAccess& access, bool uses_old, const void* return_address);
+// the runtime.
+void strong_access(const StrongAccess& access, const void* return_address);
 // The last of them: the instruction that it stands for follows, and the guard does not always see
 // that it is the same place.
 struct LookedAt {
@@ -59,7 +60,9 @@ inline bool is_looked_at(const Fiber* fiber, const void* p, std::size_t bytes, b
 // What a read gets instead of the newest value.
 struct OlderValue {
   uint64_t bytes = 0;
-  std::optional<Published> published;  // what lay at the place with it
+  std::optional<Published> published{};  // what lay at the place with it
+  Update added = Update::Other;          // how the newest value came from it; Other: it hides it
+  uintptr_t changes = 0;  // the place, for who stores before that; 0: for a mere read
 };
 
 // Before the access enters the history. `published`: what lies at the place so far, or nullptr.
@@ -67,6 +70,8 @@ std::optional<OlderValue> note_strong_access(const Actor& actor, const StrongAcc
                                              const Published* published);
 // The read-modify-write that was noted last has changed what it found.
 void note_change();
+// Nobody looks at what it has found.
+void note_unused();
 // The running fiber reads `older` next, with nothing in between; what it accesses after that finds
 // the newest value again.
 void put_in_place(const void* address, unsigned bytes, const OlderValue& older);

@@ -1,18 +1,15 @@
 #include "order/stale_places.h"
 
-#include <iterator>
-#include <list>
-
 namespace warploom::stale {
 
 namespace {
 
-constexpr unsigned kLineBytes = 16;
+constexpr unsigned kLineBytes = 16, kWordBytes = 4;
 constexpr unsigned kLineBits = 16, kReaderBits = 10;
 
 struct Line {
   uintptr_t number = 0;
-  std::list<Place> places;  // that do not overlap
+  Place words[kLineBytes / kWordBytes];
 };
 
 std::unique_ptr<Line> g_lines[1u << kLineBits];
@@ -36,24 +33,49 @@ bool same_thread(const Record& one, const Record& other) {
   return one.thread() == other.thread() && identity(one) == identity(other);
 }
 
-Place& place_at(uintptr_t address, unsigned bytes) {
-  const uintptr_t number = address / kLineBytes;
-  auto& slot = g_lines[slot_of(number, kLineBits)];
-  if (!slot) slot = std::make_unique<Line>();
-  if (slot->number != number) {
-    *slot = {};
-    slot->number = number;
+Stored* Place::newest(unsigned mask) {
+  for (unsigned depth = 0; depth < size(); depth++) {
+    if (at(depth).mask & mask) return &at(depth);
   }
-  for (auto place = slot->places.begin(); place != slot->places.end();) {
-    if (place->address == address && place->bytes == bytes) return *place;
-    const bool overlaps =
-        place->address < address + bytes && address < place->address + place->bytes;
-    place = overlaps ? slot->places.erase(place) : std::next(place);
+  return nullptr;
+}
+
+Stored& Place::push() {
+  if (size() < kKept) {
+    stores_.emplace_back();
+    first_ = size() - 1;
+  } else {
+    first_ = (first_ + 1) % kKept;
   }
-  Place& wanted = slot->places.emplace_back();
-  wanted.address = address;
-  wanted.bytes = bytes;
-  return wanted;
+  Stored& stored = stores_[first_];
+  stored.may_be_older = true;
+  stored.seen.clear();
+  stored.given.reset();
+  return stored;
+}
+
+void Place::forget(unsigned mask) {
+  for (Stored& stored : stores_) {
+    if (stored.mask & mask) stored.mask = 0;
+  }
+}
+
+Pieces pieces_of(uintptr_t address, unsigned bytes) {
+  Pieces found{};
+  const uintptr_t end = address + bytes;
+  for (uintptr_t word = address / kWordBytes * kWordBytes; word < end; word += kWordBytes) {
+    const uintptr_t number = word / kLineBytes;
+    auto& slot = g_lines[slot_of(number, kLineBits)];
+    if (!slot) slot = std::make_unique<Line>();
+    if (slot->number != number) {
+      *slot = {};
+      slot->number = number;
+    }
+    Place& place = slot->words[word % kLineBytes / kWordBytes];
+    place.address = word;
+    found.pieces[found.count++] = {&place, bytes_in_word(word, address, end)};
+  }
+  return found;
 }
 
 void forget_line(uintptr_t address) {

@@ -1,7 +1,8 @@
-// The places that volatile and atomic accesses touched last: who stored, and who has seen it.
+// The words that volatile and atomic accesses touched last: who stored, and who has seen it.
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -24,10 +25,13 @@ struct StrongStore {
   int device = -1;  // of the thread; -1: the host
   Order order = Order::Relaxed;
   Scope scope = Scope::System;
-  Ref<StrongStore> continues{};  // the store that a read-modify-write has read
-  unsigned length = 0;           // of that chain
-  bool is_update = false;        // it is a read-modify-write's
-  uint32_t pc[kFrames] = {};     // where it is made, innermost first
+  Ref<StrongStore> continues{};   // the store that a read-modify-write has read
+  uint64_t fenced[3] = {};        // the last fences of its block, by how far they reach at least
+  unsigned length = 0;            // of that chain
+  bool is_update = false;         // it is a read-modify-write's
+  mutable bool is_used = true;    // somebody looks at what it has found
+  Update update = Update::Other;  // what it has made of that
+  uint32_t pc[kFrames] = {};      // where it is made, innermost first
   Frames where() const {
     Frames frames;
     std::copy_n(pc, kFrames, frames.pc);
@@ -35,17 +39,54 @@ struct StrongStore {
   }
 };
 
-// The newest store at a place, while the history knows of no other behind it.
-struct Place {
+// A store as one word of memory sees it.
+struct Stored {
+  Ref<StrongStore> store{};
+  uint32_t before = 0;                           // the word that it has changed
+  uint8_t mask = 0;                              // the bytes that it is of; 0: of none, after all
+  bool may_be_older = true;                      // some thread may still read what was before
+  std::vector<Record> seen{};                    // threads that have read it, with first reads
+  std::unique_ptr<std::vector<Record>> given{};  // reads that got something older instead
+  std::unique_ptr<Published> published_before{};
+};
+
+// The last stores at a word, while the history knows of no other behind them.
+class Place {
+ public:
+  static constexpr unsigned kKept = 4;
   uintptr_t address = 0;
-  unsigned bytes = 0;         // 0: nothing is known
-  Ref<StrongStore> newest{};  // nullptr: none is known
-  Record last{};              // who wrote there last: an update behind it may have kept the value
-  uint64_t before = 0;        // what it has replaced
-  std::optional<Published> published_before{};
-  bool may_be_older = true;     // some thread may still read what was before
-  std::vector<Record> seen{};   // threads that have read it, each with its first read
-  std::vector<Record> given{};  // reads that got what was before instead
+  Record last{};  // who wrote there last: an update behind the stores may have kept the value
+
+  unsigned size() const { return static_cast<unsigned>(stores_.size()); }
+  // 0: the newest.
+  Stored& at(unsigned depth) { return stores_[(first_ + size() - depth) % size()]; }
+  // The newest one of some bytes; nullptr: none is known.
+  Stored* newest(unsigned mask);
+  Stored& push();
+  // Somebody else has written these bytes.
+  void forget(unsigned mask);
+  void clear() {
+    stores_.clear();
+    first_ = 0;
+  }
+
+ private:
+  std::vector<Stored> stores_{};
+  unsigned first_ = 0;  // the newest
+};
+
+// The words of an access, with the bytes of each.
+struct Piece {
+  Place* place = nullptr;
+  unsigned mask = 0;
+};
+struct Pieces {
+  static constexpr unsigned kMost = 3;  // of eight bytes that need not be aligned
+  std::array<Piece, kMost> pieces;
+  unsigned count = 0;
+  Piece* begin() { return pieces.data(); }
+  Piece* end() { return pieces.data() + count; }
+  Stored* newest() { return count ? pieces[0].place->newest(pieces[0].mask) : nullptr; }
 };
 
 bool same_thread(const Record& one, const Record& other);
@@ -65,7 +106,7 @@ struct Reader {
 };
 
 // The tables are small and lose what collides in them: what is lost is not accused.
-Place& place_at(uintptr_t address, unsigned bytes);  // forgets places that overlap it otherwise
+Pieces pieces_of(uintptr_t address, unsigned bytes);
 void forget_line(uintptr_t address);
 Reader& reader_of(const Record& record);
 

@@ -1,0 +1,30 @@
+"""Atomics whose result nobody looks at: they may be put behind others that they would have found."""
+
+from warploom.source.edits import TextEdit
+from warploom.source.syntax import SourceFile
+
+_OPERATIONS = ("atomicAdd", "atomicSub", "atomicExch")
+_NAMES = frozenset(name + reach for name in _OPERATIONS for reach in ("", "_block", "_system"))
+_METHODS = frozenset({"fetch_add", "fetch_sub", "exchange"})
+
+
+def unused_edits(tree: SourceFile) -> list[TextEdit]:
+    """Return edits that say so behind each such call that is a statement of its own."""
+    edits: list[TextEdit] = []
+    for statement in tree.nodes("expression_statement"):
+        if statement.has_error or statement.child_count != 2:
+            continue
+        call, end = statement.children
+        if call.type != "call_expression" or end.type != ";":
+            continue
+        callee = call.child_by_field_name("function")
+        if callee is None:
+            continue
+        method = callee.child_by_field_name("field") if callee.type == "field_expression" else None
+        named = method or callee
+        name = tree.slice(named.start_byte, named.end_byte).removeprefix("::")
+        if name in (_METHODS if method is not None else _NAMES):
+            edits.append(
+                TextEdit(end.start_byte, end.start_byte, ", ::warploom::result_unused()")
+            )
+    return edits
