@@ -217,8 +217,8 @@ struct Kernel {
   Block& start_ahead(uint64_t number);  // out of turn
   void activate_blocks();               // as many as there is room for, unless they start late
   void block_finished(Block* block);
-  // Its blocks have so many bytes of `__shared__` variables: fewer fit at once.
-  void has_static_shared(std::size_t bytes);
+  // It has another `__shared__` variable, or clusters: fewer blocks fit at once.
+  void needs_room();
   void block_parked();  // a block waits: it may be for one that has not started
   Block& begin(uint64_t number);
   const char* name = "";
