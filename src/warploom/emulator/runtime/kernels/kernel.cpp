@@ -3,10 +3,12 @@
 
 #include "../../include/warploom/blocks_at_once.h"
 #include "host/call_targets.h"
+#include "host/program_range.h"
 #include "kernels/cluster.h"
 #include "kernels/kernel_plan.h"
 
 #include <algorithm>
+#include <cstring>
 #include <map>
 #include <string>
 
@@ -111,7 +113,22 @@ void check_stacks(const Kernel& kernel) {
 const std::vector<Kernel*>& running_kernels() { return g_running; }
 const std::map<std::string, LargestBlock>& largest_blocks() { return g_largest_blocks; }
 
-Kernel::~Kernel() { std::erase(g_running, this); }
+Kernel::~Kernel() {
+  std::erase(g_running, this);
+  for (const auto& [which, copy] : constants) release_closure(copy);
+}
+
+const void* constant_copy(const void* parameter, std::size_t bytes, unsigned number) {
+  const GpuThread* thread = current_thread();
+  if (!thread) return parameter;
+  program_reads(parameter, bytes);
+  void*& copy = thread->block->kernel->constants[{number, bytes}];
+  if (!copy) {
+    copy = closure_memory(bytes);
+    std::memcpy(copy, parameter, bytes);
+  }
+  return copy;
+}
 
 void Kernel::start_block() {
   while (next_block < total_blocks) {

@@ -224,6 +224,8 @@ struct Kernel {
   const char* name = "";
   LaunchConfig config{dim3(), dim3()};
   KernelBody body{};
+  // Parameters that it may only read, by number and size.
+  std::map<std::pair<unsigned, std::size_t>, void*> constants;
   std::shared_ptr<void> body_owner;  // a graph's launches share the arguments
   StreamOp* op = nullptr;
   Clock before;          // what is ordered before the kernel: no block knows what another one did
