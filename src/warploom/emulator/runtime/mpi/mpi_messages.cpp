@@ -1,7 +1,6 @@
 // Messages between two ranks, and requests.
 #include <algorithm>
 
-#include "base/mix_bits.h"
 #include "base/polling.h"
 #include "mpi/mpi_objects.h"
 #include "timing/timing.h"
@@ -11,14 +10,8 @@ namespace warploom::mpi {
 
 namespace {
 
-// Up to this size a send is buffered, as MPI libraries do; above it waits for its receive. Where
-// one draws the line depends on the network, so that some schedules have it further up.
-constexpr std::size_t kBuffered = 4096, kBufferedByMany = 65536;
-
-bool is_buffered(std::size_t bytes) {
-  const bool by_many = !g_timed && random_schedule() && mix_bits(g_config.seed + 1) % 2 == 0;
-  return bytes <= (by_many ? kBufferedByMany : kBuffered);
-}
+// Up to this size a send is buffered, as MPI libraries do; above it waits for its receive.
+constexpr std::size_t kBuffered = 4096;
 
 bool fits(const Receive& receive, const Message& message) {
   return (receive.source == MPI_ANY_SOURCE || receive.source == message.source) &&
@@ -261,7 +254,7 @@ int send(const void* buffer, int count, MPI_Datatype type, int destination, int 
   const std::size_t bytes = packed(count, type, what);
   note_moving(buffer, what);
   auto message = post_send(place, gather_elements(buffer, count, type, what), destination, tag);
-  if (mode == Mode::Synchronous || !is_buffered(bytes)) {
+  if (mode == Mode::Synchronous || bytes > kBuffered) {
     wait_for_match(*place.comm, *message, what);
   } else {
     wait_lazily(*place.comm, *message, what);
@@ -303,7 +296,7 @@ warploom_mpi_request* start_send(const Place& place, const void* buffer, int cou
   const std::size_t bytes = packed(count, place.type, request->what);
   auto message =
       post_send(place, gather_elements(buffer, count, place.type, request->what), destination, tag);
-  const bool buffered = is_buffered(bytes) && !how.synchronous;
+  const bool buffered = bytes <= kBuffered && !how.synchronous;
   message->call = request->what;
   request->message = message;
   request->ready = [=, comm = place.comm] {
@@ -445,7 +438,7 @@ int MPI_Sendrecv_replace(void* buffer, int count, MPI_Datatype type, int dest, i
     wait_for_message(place, *receive, kName);
     take(place, *receive, buffer, status, kName);
   }
-  if (message && !is_buffered(bytes)) wait_for_match(*place.comm, *message, kName);
+  if (message && bytes > kBuffered) wait_for_match(*place.comm, *message, kName);
   return MPI_SUCCESS;
 }
 
