@@ -323,3 +323,86 @@ def test_they_run_in_modelled_time(tmp_path: Path, form: str) -> None:
     options = RunOptions(ranks=1, race=False, machine=find_topology("h200-8"))
     outcome = run(build(BuildSpec(program, timed=True)), options)
     assert outcome.verdict is Verdict.OK, outcome.findings
+
+
+_ROOM = """
+#include <cuda_runtime.h>
+constexpr int kShared = 200 << 10;  // one block on each multiprocessor
+__device__ unsigned arrived;
+__global__ void SHAPE meet() {
+  extern __shared__ int reserve[];
+  reserve[threadIdx.x] = 1;
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    atomicAdd(&arrived, 1u);
+    while (atomicAdd(&arrived, 0u) < gridDim.x * gridDim.y) {
+    }
+  }
+}
+int main() {
+  cudaLaunchConfig_t config = {};
+  cudaLaunchAttribute asked[2] = {};
+  asked[0].id = cudaLaunchAttributeClusterDimension;
+  asked[0].val.clusterDim = {CLUSTER};
+  asked[1].id = cudaLaunchAttributeCooperative;
+  asked[1].val.cooperative = 1;
+  config.gridDim = dim3(GRID);
+  config.blockDim = dim3(32);
+  config.dynamicSmemBytes = kShared;
+  config.attrs = asked;
+  config.numAttrs = ATTRIBUTES;
+  cudaFuncSetAttribute(meet, cudaFuncAttributeMaxDynamicSharedMemorySize, kShared);
+  cudaFuncSetAttribute(meet, cudaFuncAttributeNonPortableClusterSizeAllowed, 1);
+  int clusters = 0;
+  if (cudaOccupancyMaxActiveClusters(&clusters, meet, &config) != cudaSuccess) return 1;
+  if (MOST && clusters != MOST) return 2;
+  if (cudaLaunchKernelEx(&config, meet) != cudaSuccess) return 3;
+  return cudaDeviceSynchronize() != cudaSuccess;
+}
+"""
+
+
+def _room(cluster: str, grid: str, *, attributes: int = 1, most: int = 0, shape: str = "") -> str:
+    text = _ROOM
+    for name, value in (
+        ("SHAPE", shape and f"__cluster_dims__({shape})"),
+        ("CLUSTER", cluster),
+        ("GRID", grid),
+        ("ATTRIBUTES", str(attributes)),
+        ("MOST", str(most)),
+    ):
+        text = text.replace(name, value)
+    return text
+
+
+@pytest.mark.parametrize(
+    ("cluster", "grid", "most"),
+    [
+        ("2, 1, 1", "132", 66),
+        ("4, 1, 1", "128", 32),
+        ("8, 1, 1", "128", 16),
+        ("2, 2, 1", "64, 2", 32),
+    ],
+)
+def test_clusters_that_fit_can_meet(tmp_path: Path, cluster: str, grid: str, most: int):
+    for attributes in (1, 2):
+        text = _room(cluster, grid, most=most, attributes=attributes)
+        assert not kinds_of(check_program(tmp_path, text))
+
+
+@pytest.mark.parametrize(
+    ("cluster", "grid"), [("4, 1, 1", "132"), ("2, 2, 1", "66, 2"), ("6, 1, 1", "132")]
+)
+def test_a_cluster_lies_within_one_part_of_the_device(tmp_path: Path, cluster: str, grid: str):
+    assert "not_resident" in kinds_of(check_program(tmp_path, _room(cluster, grid)))
+    refused = {"launch_error", "exit_code"}  # of a cooperative launch
+    assert kinds_of(check_program(tmp_path, _room(cluster, grid, attributes=2))) == refused
+    only_kernel = _room(cluster, grid, attributes=0, shape=cluster)
+    assert "not_resident" in kinds_of(check_program(tmp_path, only_kernel))
+
+
+def test_a_cooperative_kernel_with_clusters_of_its_own_is_refused(tmp_path: Path):
+    text = _room("4, 1, 1", "132", attributes=2, shape="4, 1, 1")
+    text = text.replace("asked[0].id = cudaLaunchAttributeClusterDimension;", "")
+    report = check_program(tmp_path, text)
+    assert any("__cluster_dims__(4, 1, 1)" in one.finding.message for one in report.findings)

@@ -194,7 +194,7 @@ _DESCRIPTOR = re.compile(r"\bint (?:__)?(?:fd|fildes|filedes|epfd|sockfd|ufd)$")
 _STATED = {
     "looked at by the call": (
         "arrive_at arrive_behind_copies arrive_early bulk_copy copy_later complete_bytes "
-        "drop_from end_barrier expect_bytes "
+        "constant_copy drop_from end_barrier expect_bytes "
         "parity_is_over check_token phase_is_over start_barrier wait_at wait_parity config_of "
         "copy_from_symbol copy_to_symbol note_argument "
         "symbol_address register_variable nccl::create_devcomm nccl::describe_comm "

@@ -28,12 +28,30 @@ _SEND = "MPI_Isend(&rank, 1, MPI_INT, other, 0, MPI_COMM_WORLD, &request);"
 _RECEIVE = "MPI_Recv(&theirs, 1, MPI_INT, other, 0, MPI_COMM_WORLD, &status);"
 _LOOK = "MPI_Iprobe(other, 0, MPI_COMM_WORLD, &there, &status);"
 _WAIT = "MPI_Wait(&request, &status);"
+_POST = "MPI_Irecv(&theirs, 1, MPI_INT, other, 0, MPI_COMM_WORLD, &more[0]);"
+_SEND_TOO = "MPI_Isend(&rank, 1, MPI_INT, other, 0, MPI_COMM_WORLD, &more[1]);"
+_SYNC_SEND = "MPI_Ssend(&rank, 1, MPI_INT, other, 0, MPI_COMM_WORLD);"
+_BARRIER = "MPI_Barrier(MPI_COMM_WORLD);"
+_TEST = "MPI_Test(&more[0], &there, &status);"
+_TEST_ALL = "MPI_Testall(2, more, &there, MPI_STATUSES_IGNORE);"
+_MANY = (
+    "for (int i = 0; i < 99; i++) { MPI_Irecv(&theirs, 1, MPI_INT, rank, 1, MPI_COMM_WORLD,"
+    " &more[0]); MPI_Send(&other, 1, MPI_INT, rank, 1, MPI_COMM_WORLD);"
+    " for (there = 0; !there;) MPI_Test(&more[0], &there, &status); } theirs = -1;"
+)
 RIGHT = {
     "waits behind": f"{_SEND} {_RECEIVE} {_WAIT}",
     "waits for both": "MPI_Isend(&rank, 1, MPI_INT, other, 0, MPI_COMM_WORLD, &more[0]);"
     " MPI_Irecv(&theirs, 1, MPI_INT, other, 0, MPI_COMM_WORLD, &more[1]);"
     " MPI_Waitall(2, more, MPI_STATUSES_IGNORE);",
     "asks for ever": f"{_SEND} while (!there) {_LOOK} {_RECEIVE} {_WAIT}",
+    "tests for ever": f"{_POST} {_SYNC_SEND} while (!there) {_TEST}",
+    "tests all for ever": f"{_POST} {_SEND_TOO} while (!there) {_TEST_ALL}",
+    "tests by turns": f"{_POST} {_SEND_TOO} for (int got = 0; got < 2;) for (int i = 0; i < 2; i++)"
+    " if (more[i] != MPI_REQUEST_NULL) { MPI_Test(&more[i], &there, &status); got += there; }",
+    "tests, and waits": f"{_POST} {_SYNC_SEND} {_TEST} {_TEST} MPI_Wait(&more[0], &status);",
+    "looks for what it has seen": f"{_SEND} MPI_Probe(other, 0, MPI_COMM_WORLD, &status); {_LOOK}"
+    f" if (!there) return 3; {_LOOK} if (!there) return 3; {_RECEIVE} {_WAIT}",
     "anybody's, behind a barrier": "MPI_Irecv(&theirs, 1, MPI_INT, MPI_ANY_SOURCE, 0,"
     " MPI_COMM_WORLD, &more[0]); MPI_Ssend(&rank, 1, MPI_INT, other, 0, MPI_COMM_WORLD);"
     " MPI_Barrier(MPI_COMM_WORLD); MPI_Wait(&more[0], &status);",
@@ -100,6 +118,28 @@ def test_sends_that_both_complete_first_rely_on_buffers(tmp_path: Path) -> None:
     [unsafe] = [one for one in told if one.kind == "mpi_mismatch"]
     assert "MPI_Isend to rank" in unsafe.message
     assert "does not buffer the message" in unsafe.message
+
+
+TESTED = {
+    "three times": f"{_POST} MPI_Send(&rank, 1, MPI_INT, other, 0, MPI_COMM_WORLD); {_TEST * 3}",
+    "behind a barrier": f"{_POST} {_SYNC_SEND} {_BARRIER} {_TEST * 2}",
+    "all of them": f"{_POST} {_SEND_TOO} {_BARRIER} {_TEST_ALL} {_TEST_ALL}",
+    "a thousand times": f"{_POST} {_SYNC_SEND} for (int i = 0; i < 1000 && !there; i++) {_TEST}",
+    "when others have used up much": f"{_MANY} {_POST} {_SYNC_SEND} {_BARRIER} {_TEST * 3}",
+    "one that is started again": "MPI_Recv_init(&theirs, 1, MPI_INT, other, 0, MPI_COMM_WORLD,"
+    f" &more[0]); MPI_Start(&more[0]); {_SYNC_SEND} {_BARRIER} {_TEST * 2}",
+}
+
+
+@pytest.mark.parametrize("name", TESTED)
+def test_what_has_been_sent_may_be_on_its_way(tmp_path: Path, name: str) -> None:
+    found = {one.kind for one in found_in(tmp_path, TESTED[name])}
+    assert found & {"mpi_buffer_in_use", "exit_code"}
+
+
+def test_a_message_is_not_always_there_to_be_probed(tmp_path: Path) -> None:
+    statements = f"{_SEND} {_BARRIER} {_LOOK} if (!there) return 4; {_RECEIVE} {_WAIT}"
+    assert "exit_code" in {one.kind for one in found_in(tmp_path, statements)}
 
 
 def test_who_looks_for_a_while_may_miss_the_message(tmp_path: Path) -> None:

@@ -62,6 +62,66 @@ LATER_ON = (
     " cudaStreamEndCapture(one, &graph); cudaGraphExec_t exec;"
     " cudaGraphInstantiate(&exec, graph, nullptr, nullptr, 0); cudaGraphLaunch(exec, one);"
 )  # fmt: skip
+HOLD = """\
+#include <cuda_runtime.h>
+#include <cstdio>
+#include <cstdlib>
+__global__ void hold(volatile int* flag, int* out, int seed) {
+  while (*flag == 0) {
+  }
+  *out = seed;
+}
+__device__ int variable[4];
+int main(int argc, char** argv) {
+  int seed = atoi(argv[1]), got = 0, *flag, *out, *from, *to, *managed, host[4] = {};
+  cudaStream_t one, two;
+  cudaStreamCreateWithFlags(&one, cudaStreamNonBlocking);
+  cudaStreamCreateWithFlags(&two, cudaStreamNonBlocking);
+  cudaMallocHost(&flag, 4);
+  cudaMalloc(&out, 4);
+  cudaMalloc(&from, 16);
+  cudaMalloc(&to, 16);
+  cudaMallocManaged(&managed, 16);
+  cudaMemset(from, 0, 16);
+  cudaDeviceSynchronize();
+  *flag = 0;
+  hold<<<1, 1, 0, one>>>(flag, out, seed);
+  COPY
+  cudaStreamSynchronize(two);
+  *(volatile int*)flag = 1;
+  cudaDeviceSynchronize();
+  cudaMemcpy(&got, out, 4, cudaMemcpyDeviceToHost);
+  printf("%d\\n", got);
+  cudaFree(out);
+  cudaFree(from);
+  cudaFree(to);
+  cudaFree(managed);
+  cudaFreeHost(flag);
+  cudaStreamDestroy(one);
+  cudaStreamDestroy(two);
+  return got != seed;
+}
+"""
+ON_DEVICE = {
+    "plain": "cudaMemcpyAsync(to, from, 16, cudaMemcpyDeviceToDevice, two);",
+    "by its addresses": "cudaMemcpyAsync(to, from, 16, cudaMemcpyDefault, two);",
+    "rows": "cudaMemcpy2DAsync(to, 8, from, 8, 4, 2, cudaMemcpyDeviceToDevice, two);",
+    "peers": "cudaMemcpyPeerAsync(to, 0, from, 0, 16, two);",
+    "a volume": "cudaMemcpy3DParms p{}; p.srcPtr = make_cudaPitchedPtr(from, 8, 8, 2);"
+    " p.dstPtr = make_cudaPitchedPtr(to, 8, 8, 2); p.extent = make_cudaExtent(8, 2, 1);"
+    " p.kind = cudaMemcpyDeviceToDevice; cudaMemcpy3DAsync(&p, two);",
+    "a variable": "cudaMemcpyToSymbolAsync(variable, from, 16, 0, cudaMemcpyDeviceToDevice, two);",
+    "managed": "cudaMemcpyAsync(managed, from, 16, cudaMemcpyDefault, two);",
+    "a graph": "cudaStreamBeginCapture(two, cudaStreamCaptureModeRelaxed);"
+    " cudaMemcpyAsync(to, from, 16, cudaMemcpyDeviceToDevice, two); cudaGraph_t graph;"
+    " cudaStreamEndCapture(two, &graph); cudaGraphExec_t exec;"
+    " cudaGraphInstantiate(&exec, graph, nullptr, nullptr, 0); cudaGraphLaunch(exec, two);",
+}
+BY_ENGINES = {
+    "upload": "cudaMemcpyAsync(to, host, 16, cudaMemcpyHostToDevice, two);",
+    "download": "cudaMemcpyAsync(host, from, 16, cudaMemcpyDeviceToHost, two);",
+    "pinned": "cudaMemcpyAsync(to, flag, 4, cudaMemcpyDefault, two);",
+}
 FINE = {
     "one stream": PRODUCE.format("one") + CONSUME.format("one"),
     "two streams in order": PRODUCE.format("two") + CONSUME.format("one"),
@@ -100,6 +160,21 @@ def test_check_warns(tmp_path: Path, launches: str):
 @pytest.mark.parametrize("name", FINE)
 def test_what_needs_no_other_kernel_is_right(tmp_path: Path, name: str):
     told = checked(program(tmp_path, FINE[name]))
+    assert KIND not in dict(told) and Severity.ERROR not in dict(told).values()
+
+
+@pytest.mark.parametrize("how", ON_DEVICE)
+def test_a_copy_within_a_device_may_be_a_kernel(tmp_path: Path, how: str):
+    path = tmp_path / "held.cu"
+    path.write_text(HOLD.replace("COPY", ON_DEVICE[how]))
+    assert (KIND, Severity.WARNING) in checked(path)
+
+
+@pytest.mark.parametrize("how", BY_ENGINES)
+def test_copy_engines_work_beside_kernels(tmp_path: Path, how: str):
+    path = tmp_path / "held.cu"
+    path.write_text(HOLD.replace("COPY", BY_ENGINES[how]))
+    told = checked(path)
     assert KIND not in dict(told) and Severity.ERROR not in dict(told).values()
 
 

@@ -32,7 +32,7 @@ def reference_edits(stream: TokenStream) -> list[TextEdit]:
             continue
         types = ", ".join(
             asked
-            for given in _split(stream.tokens[opening + 1 : closing])
+            for given in split_parameters(stream.tokens[opening + 1 : closing])
             if (asked := _may_refer(given))
         )
         if types:
@@ -41,7 +41,7 @@ def reference_edits(stream: TokenStream) -> list[TextEdit]:
     return edits
 
 
-def _split(tokens: Sequence[Token]) -> Iterator[list[Token]]:
+def split_parameters(tokens: Sequence[Token]) -> Iterator[list[Token]]:
     """Yield the tokens of each parameter; those in `<>` and brackets belong to one."""
     given: list[Token] = []
     for token, angle, depth in _nested(tokens):
@@ -61,6 +61,18 @@ def _nested(tokens: Sequence[Token]) -> Iterator[tuple[Token, int, int]]:
         if depth == 0:  # within brackets `<` compares
             angle += (token.text == b"<") - (token.text == b">")
         yield token, angle, depth
+
+
+def parameter_name(given: Sequence[Token]) -> Token | None:
+    """Return the name of a parameter, None where it has none that is easily seen."""
+    plain: list[Token] = []
+    for token, angle, depth in _nested(given):
+        if token.text == b"=" and angle == 0 and depth == 0:
+            break
+        if angle == 0 and token.text != b">":
+            plain.append(token)
+    seen = len(plain) > 1 and plain[-1].kind is Kind.NAME and plain[-1].text not in _BUILT_IN
+    return plain[-1] if seen and plain[-2].text != b"::" else None
 
 
 def _may_refer(given: Sequence[Token]) -> str:

@@ -18,6 +18,7 @@ from warploom.core.records import BuildSpec
 from warploom.emulator.metering.count import MARKS, device_marks, metering_edits
 from warploom.emulator.ptx.template import Texts, text_macros
 from warploom.emulator.rewriting.bare_returns import bare_return_edits
+from warploom.emulator.rewriting.constant_parameters import constant_edits
 from warploom.emulator.rewriting.device_variables import (
     find_variables,
     names_shared_by_files,
@@ -235,6 +236,7 @@ class _Rewriter:
         self.linkages |= linkage_macros(stream)
         edits = attribute_edits(stream)  # its statement comes before others that begin the body
         edits += reference_edits(stream)
+        edits += constant_edits(stream)
         self.templates = text_macros(stream, self.templates)
         edits += asm_edits(stream, tag, self.templates)
         edits += linkage_edits(stream, self.linkages)

@@ -85,6 +85,17 @@ template <class... _WT>
 WARPLOOM_UNCHECKED inline void check_parameters() {
   if constexpr ((std::is_reference_v<_WT> || ...)) refers_to_host();
 }
+// The copy of a parameter that all threads of the running kernel have in common, in memory that
+// device code may only read.
+const void* constant_copy(const void* parameter, std::size_t bytes, unsigned number);
+template <class _WT>
+WARPLOOM_INLINED inline const _WT& constant_parameter(const _WT& parameter, unsigned number) {
+  if constexpr (std::is_trivially_copyable_v<_WT> && alignof(_WT) <= 64) {
+    return *static_cast<const _WT*>(constant_copy(&parameter, sizeof(_WT), number));
+  } else {
+    return parameter;
+  }
+}
 // Tells of what a kernel gets from the host, before it is launched.
 void note_argument(const void* argument, std::size_t bytes);
 // Queues a kernel; the body runs once per thread. Returns a cudaError_t value.

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "api_types.h"
+#include "blocks_at_once.h"
 #include "device.h"
 
 cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int device);
@@ -214,7 +215,8 @@ cudaError_t cudaOccupancyMaxActiveClusters(int* clusters, _WF, const cudaLaunchC
   const cudaError_t error = warploom::occupancy(&per_sm, threads, asked.shared_bytes);
   cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, 0);
   const unsigned size = asked.cluster.x * asked.cluster.y * asked.cluster.z;
-  *clusters = size ? per_sm * sms / static_cast<int>(size) : 0;
+  const unsigned blocks = warploom::blocks_at_once(sms, per_sm, size);
+  *clusters = size ? static_cast<int>(blocks / size) : 0;
   return error;
 }
 template <class _WF>

@@ -1,7 +1,9 @@
 // Loops that wait for memory to change must let others run, or nothing ever changes it.
 #pragma once
 
+#include <cstdint>
 #include <functional>
+#include <optional>
 
 namespace warploom {
 
@@ -15,6 +17,15 @@ void poll_unready(const void* what);
 void let_finish(const std::function<bool()>& done);
 // Whoever has found `what` unfinished is to find it so again, at once.
 bool stays_unready(const void* what);
+// Of something that is there, and may be on its way for longer as far as the host can know.
+class Lateness {
+ public:
+  bool hides();              // the host asks, and is to find it unready
+  void end() { left_ = 0; }  // it has been found
+ private:
+  std::optional<uint64_t> left_;  // so often
+  double since_ = 0;
+};
 // The running fiber, which is about to access the address, has made many accesses: others may have
 // their turn.
 void spend_budget(const void* address);

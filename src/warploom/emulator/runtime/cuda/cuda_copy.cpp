@@ -209,6 +209,14 @@ cudaError_t validate(const Copy& copy, cudaMemcpyKind kind) {
   return cudaSuccess;
 }
 
+// Managed memory may be there as well.
+bool within_device(const Copy& copy) {
+  const auto there = [](const void* p) { return on_device_side(p) || managed(p); };
+  if (!there(copy.dst) || !there(copy.src)) return false;
+  const auto on_one = [](const void* p) { return space_of(p) == Space::Device; };
+  return !on_one(copy.dst) || !on_one(copy.src) || device_of(copy.dst) == device_of(copy.src);
+}
+
 StartFunction start_of(const Copy& copy) {
   return [copy](StreamOp& op) {
     move(copy, op);
@@ -218,7 +226,8 @@ StartFunction start_of(const Copy& copy) {
 
 // A node of a graph: it reads and writes ordinary memory of the host when it runs.
 PrepareFunction node_copying(const Copy& copy, const Frames& where) {
-  return [copy, where](const std::shared_ptr<StreamOp>&) -> StartFunction {
+  return [copy, where](const std::shared_ptr<StreamOp>& queued) -> StartFunction {
+    queued->within_device = within_device(copy);
     std::vector<int> watches;
     for (const bool written : {false, true}) {
       if (emulated(written ? copy.dst : copy.src)) continue;
@@ -290,7 +299,7 @@ cudaError_t copy_now(const Copy& copy, cudaMemcpyKind kind) {
   }
   begin_host_work(copy);
   for (Stream* other : streams) order_streams(stream, other, copy.name);
-  push_op(stream, OpKind::Copy, copy.name, start_of(copy));
+  push_op(stream, OpKind::Copy, copy.name, start_of(copy))->within_device = within_device(copy);
   for (Stream* other : streams) order_streams(other, stream, copy.name);
   // Between device buffers the host does not wait (API synchronization behavior, runtime manual).
   if (!on_device_side(copy.dst) || !on_device_side(copy.src)) synchronize(stream, copy.name);
@@ -337,11 +346,12 @@ cudaError_t copy_later(const Copy& copy, cudaMemcpyKind kind, cudaStream_t handl
         static_cast<std::size_t>(copy.dst_row(copy.rows() - 1) - copy.dst) + copy.width;
     watch = watch_host_copy(copy.dst, span, capture_frames());
   }
-  push_op(stream, OpKind::Copy, copy.name, [copy, watch](StreamOp& op) {
+  const auto queued = push_op(stream, OpKind::Copy, copy.name, [copy, watch](StreamOp& op) {
     if (watch) host_copy_started(watch, op.op);
     move(copy, op);
     complete(op);
   });
+  queued->within_device = within_device(copy);
   if (between_hosts) synchronize(stream, copy.name);
   return cudaSuccess;
 }

@@ -60,6 +60,7 @@ struct StreamOp {
   bool waited = false;           // some thread has
   bool triggered_early = false;  // some thread that had not waited let the dependents begin
   bool beside_others = false;    // it may begin while other kernels run (one_at_a_time.h)
+  bool within_device = false;    // a copy that the multiprocessors may have to make
   bool started = false;
   bool done = false;
   std::function<void(StreamOp&)> start;

@@ -279,6 +279,7 @@ void cluster_dims(unsigned x, unsigned y, unsigned z) {
     stop_run();
   }
   kernel.cluster = shape;
+  kernel.needs_room();
   enter_cluster(block);
 }
 

@@ -1,11 +1,14 @@
 // Launches: validation, residency, blocks coming and going.
 #include "kernels/kernel.h"
 
+#include "../../include/warploom/blocks_at_once.h"
 #include "host/call_targets.h"
+#include "host/program_range.h"
 #include "kernels/cluster.h"
 #include "kernels/kernel_plan.h"
 
 #include <algorithm>
+#include <cstring>
 #include <map>
 #include <string>
 
@@ -54,13 +57,16 @@ int validate(const LaunchConfig& config) {
 }
 
 // `variables`: bytes of `__shared__` variables.
-unsigned residency_of(const LaunchConfig& config, const Device& device, std::size_t variables = 0) {
+unsigned residency_of(const LaunchConfig& config, const Device& device, dim3 shape,
+                      std::size_t variables = 0) {
   const auto threads = static_cast<unsigned>(volume(config.block) + 31) / 32 * 32;
   unsigned per_sm = std::min(kBlocksPerSm, kThreadsPerSm / threads);
   if (const std::size_t shared = config.shared_bytes + variables) {
     per_sm = std::min<unsigned>(per_sm, static_cast<unsigned>(kSharedPerSm / (shared + 1024)));
   }
-  return std::max(1u, per_sm) * static_cast<unsigned>(device.sm_count);
+  const auto cluster = static_cast<unsigned>(volume(shape));
+  return std::max(
+      1u, blocks_at_once(static_cast<unsigned>(device.sm_count), std::max(1u, per_sm), cluster));
 }
 
 uint3 index_of(uint64_t number, dim3 grid) {
@@ -107,14 +113,30 @@ void check_stacks(const Kernel& kernel) {
 const std::vector<Kernel*>& running_kernels() { return g_running; }
 const std::map<std::string, LargestBlock>& largest_blocks() { return g_largest_blocks; }
 
-Kernel::~Kernel() { std::erase(g_running, this); }
+Kernel::~Kernel() {
+  std::erase(g_running, this);
+  for (const auto& [which, copy] : constants) release_closure(copy);
+}
+
+const void* constant_copy(const void* parameter, std::size_t bytes, unsigned number) {
+  const GpuThread* thread = current_thread();
+  if (!thread) return parameter;
+  program_reads(parameter, bytes);
+  void*& copy = thread->block->kernel->constants[{number, bytes}];
+  if (!copy) {
+    copy = closure_memory(bytes);
+    std::memcpy(copy, parameter, bytes);
+  }
+  return copy;
+}
 
 void Kernel::start_block() {
   while (next_block < total_blocks) {
     const uint64_t next = next_block++;
     const uint64_t number = start.backwards ? total_blocks - 1 - next : next;
     if (started_ahead.erase(number)) continue;
-    begin(number);
+    // Those of its cluster run at the same time: they take room too.
+    enter_cluster(begin(number));
     return;
   }
 }
@@ -137,15 +159,20 @@ void Kernel::activate_blocks() {
   while (next_block < total_blocks && resident.size() < std::min(residency, window)) start_block();
 }
 
-void Kernel::has_static_shared(std::size_t bytes) {
+void Kernel::needs_room() {
   const Device& on = *g_devices[static_cast<std::size_t>(device)];
-  residency = std::min(residency, residency_of(config, on, bytes));
+  std::size_t bytes = 0;
+  for (const auto& [key, more] : static_shared) bytes += more;
+  residency = std::min(residency, residency_of(config, on, cluster, bytes));
   if (!config.cooperative || total_blocks <= residency) return;
+  const std::string with =
+      bytes ? format("their %zu bytes of __shared__ variables", bytes)
+            : format("their __cluster_dims__(%u, %u, %u)", cluster.x, cluster.y, cluster.z);
   report_finding(
       {.kind = kinds::launch_error,
        .message = format("a cooperative launch of %llu blocks, of which %u fit at once "
-                         "with their %zu bytes of __shared__ variables: it fails",
-                         static_cast<unsigned long long>(total_blocks), residency, bytes),
+                         "with %s: it fails",
+                         static_cast<unsigned long long>(total_blocks), residency, with.c_str()),
        .hint = "ask cudaOccupancyMaxActiveBlocksPerMultiprocessor how many fit",
        .where = op->where,
        .rank = rank,
@@ -231,7 +258,8 @@ int plan_kernel(KernelPlan& plan, const char* name, const LaunchConfig& config, 
   largest.threads = std::max(largest.threads, volume(config.block));
   largest.dynamic_shared = std::max(largest.dynamic_shared, config.shared_bytes);
   largest.allowed_shared = std::max(largest.allowed_shared, allowed_shared(plan));
-  plan.residency = residency_of(config, *g_devices[static_cast<std::size_t>(device)]);
+  plan.residency =
+      residency_of(config, *g_devices[static_cast<std::size_t>(device)], config.cluster);
   if (config.cooperative && volume(config.grid) > plan.residency) return kCooperativeTooLarge;
   return 0;
 }

@@ -217,13 +217,15 @@ struct Kernel {
   Block& start_ahead(uint64_t number);  // out of turn
   void activate_blocks();               // as many as there is room for, unless they start late
   void block_finished(Block* block);
-  // Its blocks have so many bytes of `__shared__` variables: fewer fit at once.
-  void has_static_shared(std::size_t bytes);
+  // It has another `__shared__` variable, or clusters: fewer blocks fit at once.
+  void needs_room();
   void block_parked();  // a block waits: it may be for one that has not started
   Block& begin(uint64_t number);
   const char* name = "";
   LaunchConfig config{dim3(), dim3()};
   KernelBody body{};
+  // Parameters that it may only read, by number and size.
+  std::map<std::pair<unsigned, std::size_t>, void*> constants;
   std::shared_ptr<void> body_owner;  // a graph's launches share the arguments
   StreamOp* op = nullptr;
   Clock before;          // what is ordered before the kernel: no block knows what another one did

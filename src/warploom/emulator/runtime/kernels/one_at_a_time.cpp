@@ -23,9 +23,11 @@ bool runs_one_at_a_time() {
   return g_config.timing != NetTiming::Random || mix_bits(g_config.seed) % 2 == 0;
 }
 
-// What a library launches takes its turn as well, but holds up nobody: it is small.
+// What a library launches takes its turn as well, but holds up nobody: it is small. Copies within a
+// device may be kernels; those to and from hosts, and between devices, are for the copy engines.
 bool is_kernel_of_library(const StreamOp& op) {
-  return op.kind == OpKind::Collective || std::string_view(op.name).starts_with("cudaMemset");
+  return op.kind == OpKind::Collective || op.within_device ||
+         std::string_view(op.name).starts_with("cudaMemset");
 }
 
 // One of the same device and process that runs now, on another stream; nullptr: there is none.

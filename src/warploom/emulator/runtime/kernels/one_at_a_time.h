@@ -9,8 +9,8 @@ namespace warploom {
 struct Stream;
 struct StreamOp;
 
-// Is it a launch, or a collective or a fill, that the schedule lets wait for another kernel of its
-// device and process?
+// Is it a launch, or a collective, a fill or a copy within the device, that the schedule lets wait
+// for another kernel of its device and process?
 bool waits_for_other_kernels(const Stream& stream, const StreamOp& op);
 // Nothing goes on: lets a kernel begin beside those that run, which is a finding. False: none
 // waits.

@@ -139,7 +139,7 @@ static void check_together(const Block& block, const SharedVariable& asked) {
   if (!known.emplace(asked.key, asked.bytes).second) return;
   std::size_t together = 0;
   for (const auto& [key, bytes] : known) together += bytes;
-  block.kernel->has_static_shared(together);
+  block.kernel->needs_room();
   if (together > kMostStatic) {
     report_finding({.kind = kinds::launch_error,
                     .message = format("'%s' brings the kernel's __shared__ variables to %zu bytes; "

@@ -62,6 +62,22 @@ bool stays_unready(const void* what) {
   return true;
 }
 
+// Who asks often for many things spends what others have left, but for a few times each.
+bool Lateness::hides() {
+  constexpr uint64_t kLeast = 64;
+  static uint64_t left_in_all = kAllInLazy;
+  if (g_timed || !g_current || g_config.timing == NetTiming::Eager) return false;
+  if (!left_) {
+    const uint64_t most = std::max(kLeast, std::min(kInLazy, left_in_all / 8));
+    left_ = std::min(times_unready(false), most);
+    left_in_all -= std::min(left_in_all, *left_);
+    since_ = virtual_ns();
+  }
+  if (!*left_ || virtual_ns() > since_ + kLongest) return false;
+  --*left_;
+  return true;
+}
+
 void let_finish(const std::function<bool()>& done) {
   if (g_timed || g_config.timing != NetTiming::Eager) return;
   for (uint64_t before = g_progress - 1; !done() && before != g_progress;) {

@@ -1,4 +1,5 @@
 // Bounds, lifetime and reachability of accesses, and what is said of those that break them.
+#include <algorithm>
 #include <cstdlib>
 
 #include "base/stats.h"
@@ -235,12 +236,29 @@ bool check_variable(const Variable& variable, const void* p, std::size_t bytes, 
   return false;
 }
 
+// Others are variables of the thread (see constant_parameter).
+bool is_constant_parameter(const Kernel& kernel, const void* p) {
+  return std::ranges::any_of(kernel.constants, [&](const auto& known) {
+    const auto& [which, copy] = known;
+    return reinterpret_cast<uintptr_t>(p) - reinterpret_cast<uintptr_t>(copy) < which.second;
+  });
+}
+
+void report_parameter() {
+  report_finding({.kind = kinds::data_race,
+                  .message = "device code stores to a parameter of the kernel that is constant "
+                             "(const, __grid_constant__)",
+                  .hint = "such parameters are in constant memory: store to a copy, or leave the "
+                          "const out"});
+}
+
 bool check_thread_access(const void* p, std::size_t bytes, bool write, GpuThread& thread) {
   switch (space_of(p)) {
     case Space::Shared:
       return check_shared(p, bytes, write, thread);
     case Space::None: {
       if (nccl::in_multimem(p)) nccl::refuse_plain_access(p, write);
+      if (write && is_constant_parameter(*thread.block->kernel, p)) report_parameter();
       if ((!write && is_here(p)) || is_closure(p) || is_programs_constant(p)) return false;
       // What was registered may have been unmapped since, and is another's then.
       if (const Whose whose = owner_of_host(p, bytes, write);

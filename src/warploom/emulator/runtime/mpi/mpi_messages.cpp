@@ -262,7 +262,7 @@ int send(const void* buffer, int count, MPI_Datatype type, int destination, int 
   return MPI_SUCCESS;
 }
 
-const Message* find_message(const Place& place, int source, int tag) {
+Message* find_message(const Place& place, int source, int tag) {
   Receive wanted;
   wanted.source = source;
   wanted.tag = tag;
@@ -334,6 +334,7 @@ warploom_mpi_request* start_receive(const Place& place, void* buffer, int count,
 warploom_mpi_request* finished_request() {
   auto* request = new warploom_mpi_request;
   request->ready = [] { return true; };
+  request->late.end();
   request->block = [] {};
   request->finish = [](MPI_Status* status) { fill_status(status, MPI_PROC_NULL, MPI_ANY_TAG, 0); };
   return request;
@@ -444,11 +445,12 @@ int MPI_Sendrecv_replace(void* buffer, int count, MPI_Datatype type, int dest, i
 int MPI_Probe(int source, int tag, MPI_Comm comm, MPI_Status* status) {
   const Place place = enter(comm, "MPI_Probe");
   check_peer(place, source, true, "MPI_Probe");
-  const Message* message = nullptr;
+  Message* message = nullptr;
   linger_for(*place.comm, source, "MPI_Probe");
   place.comm->probes.wait_until(
       [&] { return (message = find_message(place, source, tag)) != nullptr; },
       {"MPI_Probe", [=] { return "for a message from " + peer_text(source, tag); }});
+  message->late.end();
   fill_status(status, message->source, message->tag, message->data.size());
   // Another thread may receive it before this one does.
   if (!g_timed && g_config.timing != NetTiming::Eager) yield_current();
@@ -458,11 +460,12 @@ int MPI_Probe(int source, int tag, MPI_Comm comm, MPI_Status* status) {
 int MPI_Iprobe(int source, int tag, MPI_Comm comm, int* flag, MPI_Status* status) {
   const Place place = enter(comm, "MPI_Iprobe");
   check_peer(place, source, true, "MPI_Iprobe");
-  const Message* message = find_message(place, source, tag);
-  *flag = message != nullptr;
-  if (message) {
+  Message* message = find_message(place, source, tag);
+  *flag = message && !message->late.hides();
+  if (*flag) {
+    message->late.end();
     fill_status(status, message->source, message->tag, message->data.size());
-  } else {
+  } else if (!message) {
     poll_unready(place.comm);
   }
   return MPI_SUCCESS;

@@ -15,6 +15,7 @@
 #include "../../include/mpi.h"
 #include "base/config.h"
 #include "base/flags.h"
+#include "base/polling.h"
 #include "behavior/arrivals.h"
 #include "host/handles.h"
 #include "machine/world.h"
@@ -83,6 +84,7 @@ struct Message {
   std::optional<int> left_by;  // the rank that went on without a receive, as nobody else could
   std::unique_ptr<warploom_mpi_request> freed;  // MPI_Request_free: nobody will complete it
   double sent = 0, arrives = 0;                 // modelled time
+  Lateness late;                                // for who probes
   WaitQueue changed;
 };
 
@@ -287,6 +289,7 @@ struct warploom_mpi_request {
   std::function<void(MPI_Status*)> finish;
   std::function<void()> block;
   std::function<void()> linger;  // MPI may let who waits for it do so longer
+  warploom::Lateness late;       // for who tests
   // What lend() notes: watched host memory, and the agent that has memory of devices.
   std::vector<int> watches;
   warploom::AgentId agent = 0;

@@ -162,6 +162,7 @@ int MPI_Win_post(MPI_Group group, int, MPI_Win win) {
   require(!place.mine().posts, kName, "the epoch before is still open: call MPI_Win_wait first");
   place.mine().posted = ranks_of(place, group, kName);
   place.mine().posts = true;
+  place.mine().late = {};
   place.mine().fenced = false;
   for (const int origin : place.mine().posted) {
     Path& path = place.window->path(origin, place.rank());
@@ -232,10 +233,11 @@ int MPI_Win_test(MPI_Win win, int* flag) {
   const WindowPlace place = enter_window(win, kName, MPI_BYTE);
   require(place.mine().posts, kName, "no epoch is open: call MPI_Win_post first");
   require(flag != nullptr, kName, "the result's address must not be NULL");
-  *flag = not_completed(place).empty();
+  const bool completed = not_completed(place).empty();
+  *flag = completed && !place.mine().late.hides();
   if (*flag) {
     end_exposure(place);
-  } else {
+  } else if (!completed) {
     poll_unready(place.window);
   }
   return MPI_SUCCESS;

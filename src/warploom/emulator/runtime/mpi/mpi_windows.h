@@ -106,6 +106,7 @@ struct WindowPart {
   bool starts = false;
   std::vector<int> started, posted;  // ranks of the epochs of MPI_Win_start and MPI_Win_post
   bool posts = false;
+  Lateness late;             // of the epoch's end, for who tests
   std::map<int, int> locks;  // that it holds, by target: MPI_LOCK_...
   bool all_locked = false;
   // As a target: who holds its lock, and what they have done.
