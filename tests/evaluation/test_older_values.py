@@ -1,4 +1,4 @@
-"""Reads that may miss several stores, stores of other sizes, or updates; fences that do not help."""
+"""Reads that may miss several stores, stores of other sizes or updates; fences of no help."""
 
 from pathlib import Path
 

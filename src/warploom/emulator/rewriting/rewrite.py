@@ -37,8 +37,8 @@ from warploom.emulator.rewriting.shared_memory import (
 )
 from warploom.emulator.rewriting.shifts import shift_edits
 from warploom.emulator.rewriting.unset import unset_edits
-from warploom.emulator.rewriting.unused_results import unused_edits
 from warploom.emulator.rewriting.unsupported import MARK, asm_edits, library_of, refusal
+from warploom.emulator.rewriting.unused_results import unused_edits
 from warploom.emulator.tokens import Directive, Kind, Token, TokenStream, tokenize
 from warploom.source.chevrons import joined_chevrons
 from warploom.source.edits import TextEdit, apply_edits

@@ -1,4 +1,4 @@
-"""Atomics whose result nobody looks at: they may be put behind others that they would have found."""
+"""Atomics whose results nobody looks at: others may come before them."""
 
 from warploom.source.edits import TextEdit
 from warploom.source.syntax import SourceFile
@@ -24,7 +24,5 @@ def unused_edits(tree: SourceFile) -> list[TextEdit]:
         named = method or callee
         name = tree.slice(named.start_byte, named.end_byte).removeprefix("::")
         if name in (_METHODS if method is not None else _NAMES):
-            edits.append(
-                TextEdit(end.start_byte, end.start_byte, ", ::warploom::result_unused()")
-            )
+            edits.append(TextEdit(end.start_byte, end.start_byte, ", ::warploom::result_unused()"))
     return edits
