@@ -123,6 +123,7 @@ def test_managed_memory_is_read_in_place(tmp_path: Path) -> None:
         "  cudaMemset(d_a, 1, 128);\n",
         "  for (int i = 0; i < 32; ++i) h_in[i] = 1.0f;\n" + UPLOAD,
         "  for (int i = 0; i < 32; ++i) h_in[i] = (float)rank;\n" + UPLOAD,
+        "  for (int i = 0; i < 32; ++i) *(h_in + i) = 1.0f;\n" + UPLOAD,
         "  std::fill(h_in, h_in + 32, 2.0f);\n" + UPLOAD,
         "  std::vector<float> v(32, 1.0f);\n"
         "  cudaMemcpy(d_a, v.data(), 128, cudaMemcpyHostToDevice);\n",
@@ -143,6 +144,7 @@ def test_constant_inputs_are_told(tmp_path: Path, fill: str) -> None:
     [
         RANDOM + UPLOAD,
         "  for (int i = 0; i < 32; ++i) h_in[i] = i * 0.5f;\n" + UPLOAD,
+        "  for (int i = 0; i < 32; ++i) *(h_in + i) = i * 0.5f;\n" + UPLOAD,
         "  for (int i = 0; i < 32; ++i) h_in[i] = dist(gen);\n" + UPLOAD,
         "  std::iota(h_in, h_in + 32, 0);\n" + UPLOAD,
         "  ramp<<<1, 32>>>(d_a, rank);\n",

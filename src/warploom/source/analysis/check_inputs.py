@@ -255,6 +255,9 @@ class InputChecks:
         if target is not None:
             for index in _below(target, "subscript_argument_list"):
                 chosen |= {s[0] for s in self.dependences.slots(index)}
+            base = self.dependences.slot(target)
+            for pointer in _below(target, "pointer_expression"):  # *(buffer + index)
+                chosen |= {s[0] for s in self.dependences.slots(pointer) if s != base}
         for call in _below(value, "call_expression"):
             name, _ = callee_of(call)
             function = child(call, "function")
