@@ -1,6 +1,8 @@
 // What is said of reads that may give an older value.
 #pragma once
 
+#include <cstdint>
+
 #include "order/stale_places.h"
 
 namespace warploom::stale {
