@@ -9,7 +9,7 @@ that word, which are many, it is those whose address the text takes, or which it
 import re
 from collections.abc import Iterator, Sequence
 
-from warploom.emulator.rewriting.kernel_pointers import kernel_parameters
+from warploom.emulator.rewriting.kernel_pointers import defined_kernels
 from warploom.emulator.rewriting.reference_parameters import parameter_name, split_parameters
 from warploom.emulator.tokens import Kind, Token, TokenStream
 from warploom.source.edits import TextEdit, decode
@@ -24,16 +24,11 @@ def constant_edits(stream: TokenStream) -> list[TextEdit]:
     """Return edits by which the bodies of kernels use copies of such parameters."""
     words = {_WORD, *_MACRO.findall(stream.text)}
     edits: list[TextEdit] = []
-    for opening in kernel_parameters(stream):
-        closing = stream.closing(opening)
-        in_macro = stream.tokens[opening].directive >= 0
-        if in_macro or closing is None or not stream.is_at(closing + 1, b"{"):
-            continue
-        end = stream.closing(closing + 1)
+    for parameters, opening in defined_kernels(stream):
+        end = stream.closing(opening)
         if end is None:
             continue
-        body = stream.tokens[closing + 2 : end]
-        names = list(_constants(stream.tokens[opening + 1 : closing], body, words))
+        names = list(_constants(parameters, stream.tokens[opening + 1 : end], words))
         if not names:
             continue
         copies = "".join(
@@ -41,7 +36,7 @@ def constant_edits(stream: TokenStream) -> list[TextEdit]:
             for number, name in enumerate(names)
         )
         renamed = "".join(f" auto& {name} = _Wconstant_{name};" for name in names)
-        inside = stream.tokens[closing + 1].end
+        inside = stream.tokens[opening].end
         edits.append(TextEdit(inside, inside, f"{copies} {{{renamed}"))
         edits.append(TextEdit(stream.tokens[end].start, stream.tokens[end].start, "}"))
     return edits

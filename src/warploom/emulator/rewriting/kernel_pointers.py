@@ -1,8 +1,8 @@
 """Kernels as plain pointers: `(void*)kernel` must tell the runtime how to call the kernel."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
-from warploom.emulator.tokens import Kind, TokenStream
+from warploom.emulator.tokens import Kind, Token, TokenStream
 from warploom.source.edits import TextEdit
 
 _NAMED_CASTS = (b"reinterpret_cast", b"static_cast")
@@ -28,6 +28,15 @@ def kernel_parameters(stream: TokenStream) -> Iterator[int]:
             if here.text == b"(":
                 position = stream.closing(position) or position
             position += 1
+
+
+def defined_kernels(stream: TokenStream) -> Iterator[tuple[Sequence[Token], int]]:
+    """Yield the parameters of each kernel that the text defines itself, and the `{` of its body."""
+    for opening in kernel_parameters(stream):
+        closing = stream.closing(opening)
+        in_macro = stream.tokens[opening].directive >= 0
+        if not in_macro and closing is not None and stream.is_at(closing + 1, b"{"):
+            yield stream.tokens[opening + 1 : closing], closing + 1
 
 
 def pointer_edits(stream: TokenStream, kernels: set[bytes]) -> list[TextEdit]:

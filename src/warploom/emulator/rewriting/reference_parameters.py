@@ -7,7 +7,7 @@ name of the type may hide that.
 
 from collections.abc import Iterator, Sequence
 
-from warploom.emulator.rewriting.kernel_pointers import kernel_parameters
+from warploom.emulator.rewriting.kernel_pointers import defined_kernels
 from warploom.emulator.tokens import Kind, Token, TokenStream
 from warploom.source.edits import TextEdit, decode
 
@@ -25,18 +25,12 @@ _BUILT_IN = frozenset(
 def reference_edits(stream: TokenStream) -> list[TextEdit]:
     """Return edits by which kernels tell, where they begin, of parameters that are references."""
     edits: list[TextEdit] = []
-    for opening in kernel_parameters(stream):
-        closing = stream.closing(opening)
-        in_macro = stream.tokens[opening].directive >= 0
-        if in_macro or closing is None or not stream.is_at(closing + 1, b"{"):
-            continue
+    for parameters, opening in defined_kernels(stream):
         types = ", ".join(
-            asked
-            for given in split_parameters(stream.tokens[opening + 1 : closing])
-            if (asked := _may_refer(given))
+            asked for given in split_parameters(parameters) if (asked := _may_refer(given))
         )
         if types:
-            place = stream.tokens[closing + 1].end
+            place = stream.tokens[opening].end
             edits.append(TextEdit(place, place, f" ::warploom::check_parameters<{types}>();"))
     return edits
 
@@ -63,26 +57,27 @@ def _nested(tokens: Sequence[Token]) -> Iterator[tuple[Token, int, int]]:
         yield token, angle, depth
 
 
-def parameter_name(given: Sequence[Token]) -> Token | None:
-    """Return the name of a parameter, None where it has none that is easily seen."""
+def _declared(given: Sequence[Token]) -> list[Token]:
+    """Return a parameter without its default value and what is in `<>`."""
     plain: list[Token] = []
     for token, angle, depth in _nested(given):
         if token.text == b"=" and angle == 0 and depth == 0:
             break
         if angle == 0 and token.text != b">":
             plain.append(token)
+    return plain
+
+
+def parameter_name(given: Sequence[Token]) -> Token | None:
+    """Return the name of a parameter, None where it has none that is easily seen."""
+    plain = _declared(given)
     seen = len(plain) > 1 and plain[-1].kind is Kind.NAME and plain[-1].text not in _BUILT_IN
     return plain[-1] if seen and plain[-2].text != b"::" else None
 
 
 def _may_refer(given: Sequence[Token]) -> str:
     """Return the type of a parameter that may be a reference, as `decltype`; or ""."""
-    plain: list[Token] = []
-    for token, angle, depth in _nested(given):
-        if token.text == b"=" and angle == 0 and depth == 0:
-            break
-        if angle == 0 and token.text != b">":
-            plain.append(token)
+    plain = _declared(given)
     texts = [token.text for token in plain]
     refers = b"&" in texts or b"&&" in texts
     if not refers and b"*" in texts:

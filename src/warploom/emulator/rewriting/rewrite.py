@@ -7,7 +7,7 @@ gives each file a name relative to the program's folder, which messages and debu
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -257,21 +257,24 @@ class _Rewriter:
                 self.outer_shared.update(dict.fromkeys(declaration.names, declaration.dynamic))
         if tree is not None and self.outer_shared:
             edits += self._outer_variables(stream, tree, shared)
-        if tree is not None and shifts:
-            edits += _outside(shift_edits(tree, self.marks), edits)
         edits += bare_return_edits(tree, file.path)
         if tree is not None:
-            unused = [e for e in unused_edits(tree) if _is_in_device_code(tree, e.start)]
-            edits += _outside(unused, edits)
-        if tree is not None:
-            host = as_cuda and file.path in (
-                self.spec.program.absolute(),
-                *(s.absolute() for s in self.spec.sources),
-            )
-            edits += _outside(unset_edits(tree, self.marks, host=host), edits)
-        if tree is not None and self.spec.timed:
-            edits += _outside(metering_edits(tree, self.marks), edits)
+            for insertions in self._insertions(tree, file, shifts=shifts):
+                edits += _outside(insertions, edits)
         return edits
+
+    def _insertions(
+        self, tree: SourceFile, file: UserFile, *, shifts: bool
+    ) -> Iterator[list[TextEdit]]:
+        """Yield what goes between the words of a program, kind by kind."""
+        if shifts:
+            yield shift_edits(tree, self.marks)
+        yield [one for one in unused_edits(tree) if _is_in_device_code(tree, one.start)]
+        units = (self.spec.program, *self.spec.sources)
+        host = file.path.suffix == ".cu" and file.path in [unit.absolute() for unit in units]
+        yield unset_edits(tree, self.marks, host=host)
+        if self.spec.timed:
+            yield metering_edits(tree, self.marks)
 
     def _outer_variables(
         self, stream: TokenStream, tree: SourceFile, shared: list[SharedDeclaration]

@@ -159,10 +159,15 @@ void Kernel::activate_blocks() {
   while (next_block < total_blocks && resident.size() < std::min(residency, window)) start_block();
 }
 
-void Kernel::needs_room() {
-  const Device& on = *g_devices[static_cast<std::size_t>(device)];
+std::size_t Kernel::static_bytes() const {
   std::size_t bytes = 0;
   for (const auto& [key, more] : static_shared) bytes += more;
+  return bytes;
+}
+
+void Kernel::needs_room() {
+  const Device& on = *g_devices[static_cast<std::size_t>(device)];
+  const std::size_t bytes = static_bytes();
   residency = std::min(residency, residency_of(config, on, cluster, bytes));
   if (!config.cooperative || total_blocks <= residency) return;
   const std::string with =

@@ -219,7 +219,8 @@ struct Kernel {
   void block_finished(Block* block);
   // It has another `__shared__` variable, or clusters: fewer blocks fit at once.
   void needs_room();
-  void block_parked();  // a block waits: it may be for one that has not started
+  std::size_t static_bytes() const;  // of its `__shared__` variables, as far as they are known
+  void block_parked();               // a block waits: it may be for one that has not started
   Block& begin(uint64_t number);
   const char* name = "";
   LaunchConfig config{dim3(), dim3()};

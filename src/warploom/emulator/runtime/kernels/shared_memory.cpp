@@ -135,11 +135,10 @@ void release_shared_slot(Block& block) {
 
 // A kernel's variables are there in each of its blocks, whichever way that takes.
 static void check_together(const Block& block, const SharedVariable& asked) {
-  auto& known = block.kernel->static_shared;
-  if (!known.emplace(asked.key, asked.bytes).second) return;
-  std::size_t together = 0;
-  for (const auto& [key, bytes] : known) together += bytes;
-  block.kernel->needs_room();
+  Kernel& kernel = *block.kernel;
+  if (!kernel.static_shared.emplace(asked.key, asked.bytes).second) return;
+  kernel.needs_room();
+  const std::size_t together = kernel.static_bytes();
   if (together > kMostStatic) {
     report_finding({.kind = kinds::launch_error,
                     .message = format("'%s' brings the kernel's __shared__ variables to %zu bytes; "

@@ -25,7 +25,8 @@ constexpr int kMostOlder = 3;  // reads of one store by a thread that miss it
 // looked.
 struct LastUpdate {
   const Fiber* fiber = nullptr;
-  uint32_t site = 0;  // 0: none, or it has changed something
+  bool may_keep = false;  // what it has found, as far as is known
+  uint32_t site = 0;
   uintptr_t address = 0;
   unsigned bytes = 0;
   Ref<StrongStore> store;
@@ -102,7 +103,7 @@ bool in_question(uint32_t site) {
 // The last update has changed nothing: its place is as before.
 void settle_update() {
   const LastUpdate last = std::exchange(g_update, {});
-  if (!last.site) return;
+  if (!last.may_keep) return;
   note_keeping(last.site);
   for (const Piece& piece : pieces_of(last.address, last.bytes)) {
     if (!piece.place->size()) continue;
@@ -185,7 +186,7 @@ std::optional<OlderValue> note_strong_access(const Actor& actor, const StrongAcc
   } else if (access.writes) {
     const auto store = note_store(touch, published);
     if (access.reads) {
-      g_update = {g_current, touch.site, address, access.bytes, store};
+      g_update = {g_current, true, touch.site, address, access.bytes, store};
     } else {
       note_own_store(address, access.bytes, store);
     }
@@ -198,17 +199,17 @@ std::optional<OlderValue> note_strong_access(const Actor& actor, const StrongAcc
 void note_change() {
   stale::g_may_keep = false;
   auto& update = stale::g_update;
-  if (!update.site) return;
+  if (!update.may_keep) return;
   stale::note_changing(update.site);
   stale::note_own_store(update.address, update.bytes, update.store);
-  update.site = 0;
+  update.may_keep = false;
 }
 
 void note_unused() {
   const auto& update = stale::g_update;
   if (!update.store || update.fiber != g_current) return;
   update.store->is_used = false;
-  stale::note_reads_nothing(stale::hash_of(update.store->where()));
+  stale::note_reads_nothing(update.site);
 }
 
 void vector_access(const void* address, unsigned bytes) {

@@ -37,12 +37,9 @@ struct OwnStores {
     std::array<OwnStore, kStores> stores;
   };
   std::vector<Slot> slots;
-  Slot& slot_of(uint64_t key) {
-    if (slots.empty()) slots.resize(std::size_t{1} << kBits);
-    return slots[key * 0x9E3779B97F4A7C15 >> (64 - kBits)];
-  }
   void add(uint64_t key, uintptr_t address, unsigned bytes, const Ref<StrongStore>& store) {
-    Slot& slot = slot_of(key);
+    if (slots.empty()) slots.resize(std::size_t{1} << kBits);
+    Slot& slot = slots[slot_of(key, kBits)];
     auto& stores = slot.stores;
     if (slot.key != key) {
       slot.key = key;
@@ -55,7 +52,7 @@ struct OwnStores {
   }
   std::span<const OwnStore> of(uint64_t key) {
     if (slots.empty()) return {};
-    const Slot& slot = slot_of(key);
+    const Slot& slot = slots[slot_of(key, kBits)];
     return slot.key == key ? std::span<const OwnStore>(slot.stores) : std::span<const OwnStore>();
   }
 };

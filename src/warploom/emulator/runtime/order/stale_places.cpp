@@ -15,11 +15,6 @@ struct Line {
 std::unique_ptr<Line> g_lines[1u << kLineBits];
 std::unique_ptr<Reader> g_readers[1u << kReaderBits];
 
-// Fibonacci hashing (Knuth).
-unsigned slot_of(uint64_t key, unsigned bits) {
-  return static_cast<unsigned>(key * 0x9E3779B97F4A7C15 >> (64 - bits));
-}
-
 // A host thread has another operation after each release.
 uint64_t identity(const Record& record) {
   const Op& op = op_of(record.op());

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -105,7 +106,11 @@ struct Reader {
   Seen seen[kKept];
 };
 
-// The tables are small and lose what collides in them: what is lost is not accused.
+// The tables are small and lose what collides in them: what is lost is not accused. A key's slot of
+// 2^bits: Fibonacci hashing (Knuth).
+inline std::size_t slot_of(uint64_t key, unsigned bits) {
+  return static_cast<std::size_t>(key * 0x9E3779B97F4A7C15 >> (64 - bits));
+}
 Pieces pieces_of(uintptr_t address, unsigned bytes);
 void forget_line(uintptr_t address);
 Reader& reader_of(const Record& record);
