@@ -172,7 +172,7 @@ class BanditConfig(_Section):
     else the weights of the phase do; after `patience` rewards it is half of `share`. `decay` is
     what an older reward counts for after each newer one. Steps are drawn by exp(mean gain /
     `temperature`), the gain being the logarithm of the speed-up; a failure counts as a gain of
-    -`failure`. `most_steps` is what the operators `several` and `predicted` take at once.
+    -`failure`. `most_steps` is what the operator `several` takes at once.
     """
 
     share: Share = 0.7

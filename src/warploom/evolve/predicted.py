@@ -14,6 +14,7 @@ API = "@api"
 
 _WIDTH = 8  # sets of steps that are taken further
 _WORTH = 0.02  # of log time: gains below it are no aim while there may be larger ones
+_STEPS = 2  # from a program that was judged: farther away the model knows little
 _ALIKE = 0.3  # ways whose promises differ by less than this share may change places
 _TRIES = 16  # sets of steps that are realized, until one makes a text that is not known
 
@@ -48,16 +49,14 @@ class Predictor:
         effects: what is known of levers.
         space: the steps from each text.
         is_known: whether a text was tried, or is being tried.
-        most_steps: how many steps a proposal takes at most.
     """
 
     def __init__(
-        self, effects: Effects, space: Space, is_known: Callable[[str], bool], most_steps: int
+        self, effects: Effects, space: Space, is_known: Callable[[str], bool]
     ) -> None:
         self._effects = effects
         self._space = space
         self._is_known = is_known
-        self._most_steps = most_steps
 
     def origin(self, number: int, text: str, point: Point) -> Origin:
         """Return a program as one that steps may begin from."""
@@ -90,7 +89,7 @@ class Predictor:
         seen = {place_of(one.point) for one in origins}
         open_ = [_Way(one, (), one.point) for one in origins]
         found: list[tuple[float, _Way]] = []
-        for _ in range(self._most_steps):
+        for _ in range(_STEPS):
             fresh: list[_Way] = []
             for way in (further for one in open_ for further in _further(one)):
                 if way.place not in seen:

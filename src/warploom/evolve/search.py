@@ -57,8 +57,7 @@ class Search:
         self._has_rules = False
         self._text = lru_cache(maxsize=256)(self._read)
         self.effects = Effects(config.bandit.failure)
-        most = config.bandit.most_steps
-        self._predictor = Predictor(self.effects, space, self.novelty.is_known, most)
+        self._predictor = Predictor(self.effects, space, self.novelty.is_known)
         self._frontier = Frontier(space, self._text, self.novelty.is_known)
         self._observed = 0  # of the programs that are recorded, in order
         self.catch_up()
@@ -197,7 +196,7 @@ class Search:
         return {**directives, **({API: api} if len(set(self.apis.values())) > 1 else {})}
 
     def _recipe(self, number: int, island: int) -> Candidate | None:
-        """Return the next recipe of an island's seed that nobody has tried.
+        """Return the next recipe of an island's seed that nobody has tried; none that is part of another.
 
         A search begins with these, for a third of its evaluations at most: they are known to pay.
         """
@@ -207,7 +206,10 @@ class Search:
         for seed in self.apis:
             if seed not in self.database.numbers or self._island_of(seed) != island:
                 continue
-            for recipe in self.space.recipes(self._text(seed)):
+            known = self.space.recipes(self._text(seed))
+            for recipe in known:
+                if any(set(recipe) < set(other) for other in known):
+                    continue
                 draft = follow(self.space, self._text(seed), recipe)
                 if draft is not None and not self.novelty.is_known(draft.text):
                     lineage = Lineage(
