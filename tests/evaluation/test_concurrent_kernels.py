@@ -9,11 +9,11 @@ from warploom.evaluation.cascade import evaluate
 from warploom.evaluation.check import check
 from warploom.evaluation.check_report import CheckReport
 from warploom.evaluation.records import Evaluation
-from warploom.evaluation.runs.concurrent_kernels import KIND
 from warploom.evaluation.runs.plan import Effort
 from warploom.source.regions import Program
 from warploom.workload.workload import Workload
 
+KIND = "concurrent_kernels"
 TEXT = """\
 #include <cuda_runtime.h>
 #include <cstdio>

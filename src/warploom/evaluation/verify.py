@@ -12,11 +12,11 @@ from warploom.evaluation.compare.readers import Frames
 from warploom.evaluation.compare.reference import Reference
 from warploom.evaluation.compare.reference_variation import Standard, all_same
 from warploom.evaluation.records import OutputComparison, summarize
-from warploom.evaluation.runs.concurrent_kernels import judge_concurrency
 from warploom.evaluation.runs.emulated import ended, run_plan
 from warploom.evaluation.runs.fresh_memory import judge_fresh_reads
 from warploom.evaluation.runs.plan import ProgressCallback
 from warploom.evaluation.runs.stale_reads import judge_stale_reads
+from warploom.evaluation.runs.unpromised import judge_unpromised
 from warploom.evaluation.runs.unset_values import unset_findings
 from warploom.evaluation.survey import Survey
 from warploom.workload.outputs import Output
@@ -65,7 +65,7 @@ def verify(
         told.add(spec, outcome, standard, facts)
     if machine is None:
         runs = list(zip(plan, told.findings, strict=False))
-        told.findings = judge_concurrency(runs, standard.trusted_findings)
+        told.findings = judge_unpromised(runs, standard.trusted_findings)
         unset = unset_findings(
             program,
             reference.build,

@@ -25,6 +25,7 @@
 #include "machine/world_setup.h"
 #include "memory/device_symbols.h"
 #include "memory/memory.h"
+#include "mpi/mpi_exit.h"
 #include "nccl/nccl_checks.h"
 #include "report/report.h"
 #include "timing/timing.h"
@@ -264,7 +265,10 @@ void end_process(int code) {
   HostThread& host = current_host();
   Process& process = *host.process;
   check_unseen_error(host);
-  if (code == 0) tell_failed_calls(process);
+  if (code == 0) {
+    tell_failed_calls(process);
+    mpi::check_finalized(process);
+  }
   nccl_process_exit_checks(process.rank, code);
   std::fflush(stdout);
   std::fflush(stderr);

@@ -1,6 +1,4 @@
 // Attributes of communicators: those that MPI itself gives them.
-#include <climits>
-
 #include "mpi/mpi_objects.h"
 
 namespace warploom::mpi {
@@ -8,13 +6,13 @@ namespace warploom::mpi {
 namespace {
 
 // Programs get their addresses, and may only read them.
-const int kTagMost = INT_MAX, kAnyRank = MPI_ANY_SOURCE, kNoHost = MPI_PROC_NULL, kYes = 1,
+const int kLargestTag = kTagMost, kAnyRank = MPI_ANY_SOURCE, kNoHost = MPI_PROC_NULL, kYes = 1,
           kFirstProgram = 0, kLastCode = MPI_ERR_LASTCODE;
 
 const int* attribute(int key) {
   switch (key) {
     case MPI_TAG_UB:
-      return &kTagMost;
+      return &kLargestTag;
     case MPI_IO:
       return &kAnyRank;
     case MPI_HOST:

@@ -66,8 +66,8 @@ int gather(const void* send, std::size_t bytes, void* recv, const Blocks& layout
     check_aliasing({{send, bytes}}, all_of(recv, layout, place.comm->size()), what);
   }
   auto meeting = post(place, what, format("root %d", root), read_buffer(send, bytes, what));
+  await(place, *meeting, is_root ? std::vector<int>{} : std::vector<int>{place.rank});
   if (!is_root) return MPI_SUCCESS;
-  await(place, *meeting);
   for (int rank = 0; rank < place.comm->size(); rank++) {
     if (!in_place || rank != root)
       store_block(place, recv, layout, rank, from(*meeting, rank), what);

@@ -6,6 +6,7 @@
 #include "cuda/stream.h"
 #include "machine/virtual_time.h"
 #include "memory/memory.h"
+#include "mpi/mpi_exit.h"
 #include "mpi/mpi_objects.h"
 #include "timing/timing.h"
 
@@ -15,6 +16,7 @@ namespace {
 
 enum class Phase { Before, Running, After };
 std::map<const Process*, Phase> g_phase;
+std::map<const Process*, Frames> g_started;
 std::map<int, std::unique_ptr<Comm>> g_mpi_comms;
 std::map<int, int> g_self;  // communicator of MPI_COMM_SELF, by process
 int g_next_handle = kComms + 3;
@@ -46,6 +48,7 @@ int start(const char* what, int level) {
          "call MPI_Init once, at the start of main");
   }
   phase = Phase::Running;
+  g_started[&current_process()] = capture_frames();
   start_threads(level);
   return MPI_SUCCESS;
 }
@@ -181,6 +184,19 @@ std::size_t ranks_in(MPI_Comm handle) {
   if (handle == MPI_COMM_SELF) return 1;
   const Comm* comm = known_comm(handle);
   return comm ? comm->world.size() : 0;
+}
+
+void check_finalized(const Process& process) {
+  const auto found = g_phase.find(&process);
+  if (found == g_phase.end() || found->second != Phase::Running) return;
+  report_finding({.kind = kinds::mpi_not_finalized,
+                  .message = format("rank %d ends without MPI_Finalize: mpirun takes that for a "
+                                    "failure and ends the job",
+                                    process.rank),
+                  .hint = "call MPI_Finalize on every way out of main",
+                  .warning = true,
+                  .where = g_started[&process],
+                  .host = true});
 }
 
 int rank_in(MPI_Comm handle) {

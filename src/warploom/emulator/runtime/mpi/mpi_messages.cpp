@@ -21,7 +21,7 @@ bool fits(const Receive& receive, const Message& message) {
 // Only a buffer of the library lets such a send return: "a program is safe if no message buffering
 // is required for it to complete" (MPI 3.1, 3.5).
 void warn_of_unsafe(const Receive& receive, const Message& message) {
-  report_finding({.kind = kinds::mpi_mismatch,
+  report_finding({.kind = kinds::mpi_unpromised,
                   .message = format("%s to rank %d (tag %d) must be over before its receive "
                                     "can be posted: it hangs where MPI does not buffer the message",
                                     message.call, message.destination, message.tag),
@@ -31,6 +31,18 @@ void warn_of_unsafe(const Receive& receive, const Message& message) {
                   .where = message.where,
                   .other = receive.where,
                   .rank = message.left_by,
+                  .host = true});
+}
+
+// "MPI requires that the value of MPI_TAG_UB be at least 32767" (MPI 3.1, 8.1.2): what is more is
+// the affair of the library that is there.
+void check_tag(int tag, const char* what) {
+  if (tag <= kTagMost) return;
+  report_finding({.kind = kinds::mpi_unpromised,
+                  .message = format("%s: the tag %d is more than the %d that each MPI has", what,
+                                    tag, kTagMost),
+                  .hint = "take tags up to 32767, or ask for MPI_TAG_UB",
+                  .warning = true,
                   .host = true});
 }
 
@@ -86,6 +98,7 @@ void match_late(Comm& comm, int rank) {
 namespace {
 
 std::shared_ptr<Message> post_send(const Place& place, Bytes data, int destination, int tag) {
+  check_tag(tag, "a send");
   Comm& comm = *place.comm;
   auto message = std::make_shared<Message>();
   message->source = place.rank;

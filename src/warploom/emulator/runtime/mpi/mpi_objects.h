@@ -55,6 +55,8 @@ struct Bytes : std::vector<char> {
 };
 
 // One collective call of a communicator: what each rank brought, and who was there.
+constexpr int kTagMost = 32767;  // what MPI_TAG_UB is at least (MPI 3.1, 8.1.2)
+
 struct Meeting {
   std::string what, details;
   std::string elements;  // what the first to say so moves

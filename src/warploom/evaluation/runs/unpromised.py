@@ -1,7 +1,9 @@
-"""Whether a candidate needs kernels of one device to run at once, which CUDA promises to nobody.
+"""Whether a candidate needs what CUDA and MPI promise to nobody.
 
-Such a program works until the device is full, and hangs then. `check` warns of it. A candidate that
-needs it fails, unless the trusted program needs it too.
+Kernels of one device that run at once, sends that MPI buffers, collectives that return before all
+have come: such a program works until the device is full or the library is another one, and hangs
+then. `check` warns of it. A candidate that needs it fails, unless the trusted program needs the
+same.
 """
 
 from collections.abc import Callable, Sequence
@@ -9,10 +11,10 @@ from dataclasses import replace
 
 from warploom.core.records import Finding, RunSpec, Severity
 
-KIND = "concurrent_kernels"
+KINDS = frozenset({"concurrent_kernels", "mpi_unpromised", "mpi_not_finalized"})
 
 
-def judge_concurrency(
+def judge_unpromised(
     told: Sequence[tuple[RunSpec, Sequence[Finding]]],
     trusted: Callable[[RunSpec], Sequence[Finding]],
 ) -> list[tuple[Finding, ...]]:
@@ -22,13 +24,14 @@ def judge_concurrency(
         told: the candidate's runs, each with its findings.
         trusted: gives the findings of the trusted program in such a run.
     """
-    needed: dict[RunSpec, bool] = {}
+    needed: dict[RunSpec, set[str]] = {}
 
     def judged(spec: RunSpec, finding: Finding) -> Finding:
-        if finding.kind != KIND:
+        if finding.kind not in KINDS:
             return finding
         if spec not in needed:
-            needed[spec] = any(item.kind == KIND for item in trusted(spec))
-        return finding if needed[spec] else replace(finding, severity=Severity.ERROR)
+            needed[spec] = {item.kind for item in trusted(spec)}
+        same = finding.kind in needed[spec]
+        return finding if same else replace(finding, severity=Severity.ERROR)
 
     return [tuple(judged(spec, item) for item in findings) for spec, findings in told]
