@@ -15,6 +15,11 @@ _CHANGES = {
     "dec": "old == 0 || old > {0} ? {0} : static_cast<wl_t>(old - 1)",
     "exch": "{0}", "cas": "old == {0} ? {1} : old",
 }  # fmt: skip
+_UPDATES = {
+    "add": "adds<wl_t>", "min": "leasts<wl_t>", "max": "mosts<wl_t>", "and": "Update::And",
+    "or": "Update::Or", "xor": "Update::Bits", "inc": "adds<wl_t>", "dec": "adds<wl_t>",
+    "exch": "Update::Exchange",
+}  # fmt: skip
 
 
 def _lanes(i: Instruction) -> int:
@@ -98,13 +103,16 @@ def change(i: Instruction, *, result: bool) -> str | None:
     if names[0] == "cas":
         lines.append("::warploom::compares_with(wl_v0);")
     change = _CHANGES[names[0]].format(*values)
+    update = f"::warploom::{_UPDATES.get(names[0], 'Update::Other')}"
     lines.append(
         f"using wl_t = {kind}; [[maybe_unused]] const wl_t wl_old = "
-        f"{PTX}change<wl_t>({i.address(first)}, {i.order()}, {i.scope('Device')}, "
+        f"{PTX}change<wl_t, {update}>({i.address(first)}, {i.order()}, {i.scope('Device')}, "
         f"[=](wl_t old) WARPLOOM_UNCHECKED -> wl_t {{ (void)old; return {change}; }});"
     )
     if result:
         lines.append(i.result("wl_old"))
+    else:
+        lines.append("::warploom::result_unused();")
     return " ".join(lines)
 
 

@@ -178,8 +178,12 @@ def launch_edits(stream: TokenStream, at: int, guard: str = "") -> list[TextEdit
             f"requires requires {{ {values}; }} {{ {values}; }}, wl_args...)"
         )
     between = f"[=](auto... wl_args) WARPLOOM_INLINED {{ {guard}{call}; }}"
+    if stream.is_at(at - 1, b"]") and not alone:  # the host chooses one of its own pointers
+        between = between.replace("[=]", f"[=, wl_kernel = {kernel}]", 1)
+        between = between.replace(f"{kernel}(wl_args...)", "wl_kernel(wl_args...)")
     function = kernel if braced else between
     name = "launch_typed" if braced else "launch_plain"
-    text = f"{kept}::warploom::{name}({shown}, ::warploom::LaunchConfig({config}), {function})"
+    blank = " " if stream.text[start - 1 : start] == b":" else ""  # behind a label
+    text = f"{kept}{blank}::warploom::{name}({shown}, ::warploom::LaunchConfig({config}), {function})"
     edit = TextEdit(start, stream.tokens[end + 2].end, text)
     return [edit, *nulls]

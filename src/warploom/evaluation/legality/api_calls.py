@@ -13,7 +13,7 @@ CALLS = words(
     MPI_Abort MPI_Accumulate MPI_Aint_add MPI_Aint_diff MPI_Allgather MPI_Allgatherv
     MPI_Alloc_mem MPI_Allreduce MPI_Alltoall MPI_Alltoallv MPI_Barrier MPI_Bcast MPI_Bsend
     MPI_Buffer_attach MPI_Buffer_detach MPI_Cart_coords MPI_Cart_create MPI_Cart_get
-    MPI_Cart_rank MPI_Cart_shift MPI_Cart_sub MPI_Cartdim_get MPI_Comm MPI_Comm_create
+    MPI_Cart_rank MPI_Cart_shift MPI_Cart_sub MPI_Cartdim_get MPI_Comm_create
     MPI_Comm_dup MPI_Comm_free MPI_Comm_group MPI_Comm_rank MPI_Comm_set_errhandler
     MPI_Comm_size MPI_Comm_split MPI_Comm_split_type MPI_Compare_and_swap MPI_Dims_create
     MPI_Errhandler_set MPI_Error_class MPI_Exscan MPI_Fetch_and_op MPI_Finalize

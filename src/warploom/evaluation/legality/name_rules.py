@@ -42,6 +42,7 @@ _API_TYPE = re.compile(
     rb"\b(?:struct|class|union|enum|using|concept)[ \t]+(?:[\w:]+(?:\([^)]*\))?[ \t]+)*?(\w+)"
     rb"[ \t\n]*[:={;<]"
 )
+_API_TYPEDEF = re.compile(rb"\btypedef\b[^;()]*\b(\w+)[ \t]*;")
 _API_FUNCTION = re.compile(rb"\b((?:cuda|cu|nccl)[A-Z]\w*|MPI_[A-Z][a-z]\w*)[ \t]*\(")
 
 
@@ -50,7 +51,8 @@ def api_functions() -> frozenset[str]:
     """Return the functions of CUDA, NCCL and MPI that our headers have."""
     texts = [path.read_bytes() for path in SHIM_DIR.rglob("*.h")]
     found = {match[1].decode() for text in texts for match in _API_FUNCTION.finditer(text)}
-    types = {match[1].decode() for text in texts for match in _API_TYPE.finditer(text)}
+    forms = (_API_TYPE, _API_TYPEDEF)
+    types = {m[1].decode() for text in texts for form in forms for m in form.finditer(text)}
     return frozenset(name for name in found - types if not name.startswith("ncclCoop"))
 
 

@@ -272,7 +272,8 @@ def _with_verdicts(
 ) -> EmulatorRun:
     """Return `outcome` with what there is to say, causes first.
 
-    Nothing else may explain why a program fails: then a read that changes nothing is worth a word.
+    Nothing else may explain why a program fails: then a read that changes nothing is worth a word;
+    but not where the run met a limit.
     """
     reads = _without_races(outcome)
     told = [
@@ -288,9 +289,9 @@ def _with_verdicts(
     shown = outcome.readbacks or outcome.stats.get("host_looked")
     for read in reads:
         place = _place(read.finding)
-        if unexplained:
+        if unexplained and not (read.suspected and not ended(outcome)):
             doubt = ""
-        elif read.suspected or judged.get(place):
+        elif unexplained or read.suspected or judged.get(place):
             continue
         elif place not in judged:
             doubt = _UNSTEADY if place in unsteady else ""

@@ -27,7 +27,7 @@ WARPLOOM_UNCHECKED _WT read_modify_write(_WT* address, Scope scope, Change chang
 #define WARPLOOM_ATOMIC_AT(name, reach, type, update, expression)       \
   WARPLOOM_DEVICE_INLINE type name(type* address, type value) {         \
     using _WT = type;                                                   \
-    return warploom::read_modify_write<warploom::Update::update>(       \
+    return warploom::read_modify_write<update>(                         \
         address, warploom::Scope::reach,                                \
         [=](_WT old) WARPLOOM_UNCHECKED -> _WT { return expression; }); \
   }
@@ -35,38 +35,39 @@ WARPLOOM_UNCHECKED _WT read_modify_write(_WT* address, Scope scope, Change chang
   WARPLOOM_ATOMIC_AT(name, Device, type, update, expression)          \
   WARPLOOM_ATOMIC_AT(name##_system, System, type, update, expression) \
   WARPLOOM_ATOMIC_AT(name##_block, Block, type, update, expression)
-#define WARPLOOM_ATOMIC_BITS(name, operation)                                       \
-  WARPLOOM_ATOMIC(name, int, Bits, static_cast<_WT>(old operation value))           \
-  WARPLOOM_ATOMIC(name, unsigned int, Bits, static_cast<_WT>(old operation value))  \
-  WARPLOOM_ATOMIC(name, long long int, Bits, static_cast<_WT>(old operation value)) \
-  WARPLOOM_ATOMIC(name, unsigned long long int, Bits, static_cast<_WT>(old operation value))
-#define WARPLOOM_ATOMIC_ORDER(name, expression)           \
-  WARPLOOM_ATOMIC(name, int, Other, expression)           \
-  WARPLOOM_ATOMIC(name, unsigned int, Other, expression)  \
-  WARPLOOM_ATOMIC(name, long long int, Other, expression) \
-  WARPLOOM_ATOMIC(name, unsigned long long int, Other, expression)
+#define WARPLOOM_ATOMIC_BITS(name, update, operation)                                      \
+  WARPLOOM_ATOMIC(name, int, update, static_cast<_WT>(old operation value))           \
+  WARPLOOM_ATOMIC(name, unsigned int, update, static_cast<_WT>(old operation value))  \
+  WARPLOOM_ATOMIC(name, long long int, update, static_cast<_WT>(old operation value)) \
+  WARPLOOM_ATOMIC(name, unsigned long long int, update, static_cast<_WT>(old operation value))
+#define WARPLOOM_ATOMIC_ORDER(name, update, expression)          \
+  WARPLOOM_ATOMIC(name, int, update<int>, expression)           \
+  WARPLOOM_ATOMIC(name, unsigned int, update<unsigned int>, expression)  \
+  WARPLOOM_ATOMIC(name, long long int, update<long long int>, expression) \
+  WARPLOOM_ATOMIC(name, unsigned long long int, update<unsigned long long int>, expression)
 #define WARPLOOM_EXCHANGE(type) \
-  WARPLOOM_ATOMIC(atomicExch, type, Exchange, (static_cast<void>(old), value))
+  WARPLOOM_ATOMIC(atomicExch, type, warploom::Update::Exchange, (static_cast<void>(old), value))
 
-WARPLOOM_ATOMIC(atomicAdd, int, AddInteger, static_cast<_WT>(old + value))
-WARPLOOM_ATOMIC(atomicAdd, unsigned int, AddInteger, static_cast<_WT>(old + value))
-WARPLOOM_ATOMIC(atomicAdd, unsigned long long int, AddInteger, static_cast<_WT>(old + value))
-WARPLOOM_ATOMIC(atomicAdd, float, AddFloat, static_cast<_WT>(old + value))
-WARPLOOM_ATOMIC(atomicAdd, double, AddFloat, static_cast<_WT>(old + value))
-WARPLOOM_ATOMIC(atomicSub, int, AddInteger, static_cast<_WT>(old - value))
-WARPLOOM_ATOMIC(atomicSub, unsigned int, AddInteger, static_cast<_WT>(old - value))
+WARPLOOM_ATOMIC(atomicAdd, int, warploom::Update::AddInteger, static_cast<_WT>(old + value))
+WARPLOOM_ATOMIC(atomicAdd, unsigned int, warploom::Update::AddInteger, static_cast<_WT>(old + value))
+WARPLOOM_ATOMIC(atomicAdd, unsigned long long int, warploom::Update::AddInteger, static_cast<_WT>(old + value))
+WARPLOOM_ATOMIC(atomicAdd, float, warploom::Update::AddFloat, static_cast<_WT>(old + value))
+WARPLOOM_ATOMIC(atomicAdd, double, warploom::Update::AddFloat, static_cast<_WT>(old + value))
+WARPLOOM_ATOMIC(atomicSub, int, warploom::Update::AddInteger, static_cast<_WT>(old - value))
+WARPLOOM_ATOMIC(atomicSub, unsigned int, warploom::Update::AddInteger, static_cast<_WT>(old - value))
 WARPLOOM_EXCHANGE(int)
 WARPLOOM_EXCHANGE(unsigned int)
 WARPLOOM_EXCHANGE(unsigned long long int)
 WARPLOOM_EXCHANGE(float)
-WARPLOOM_ATOMIC_ORDER(atomicMin, value < old ? value : old)
-WARPLOOM_ATOMIC_ORDER(atomicMax, old < value ? value : old)
-WARPLOOM_ATOMIC(atomicInc, unsigned int, Other, old >= value ? _WT(0) : static_cast<_WT>(old + 1))
-WARPLOOM_ATOMIC(atomicDec, unsigned int, Other,
+WARPLOOM_ATOMIC_ORDER(atomicMin, warploom::leasts, value < old ? value : old)
+WARPLOOM_ATOMIC_ORDER(atomicMax, warploom::mosts, old < value ? value : old)
+WARPLOOM_ATOMIC(atomicInc, unsigned int, warploom::Update::AddInteger,
+                old >= value ? _WT(0) : static_cast<_WT>(old + 1))
+WARPLOOM_ATOMIC(atomicDec, unsigned int, warploom::Update::AddInteger,
                 old == 0 || old > value ? value : static_cast<_WT>(old - 1))
-WARPLOOM_ATOMIC_BITS(atomicAnd, &)
-WARPLOOM_ATOMIC_BITS(atomicOr, |)
-WARPLOOM_ATOMIC_BITS(atomicXor, ^)
+WARPLOOM_ATOMIC_BITS(atomicAnd, warploom::Update::And, &)
+WARPLOOM_ATOMIC_BITS(atomicOr, warploom::Update::Or, |)
+WARPLOOM_ATOMIC_BITS(atomicXor, warploom::Update::Bits, ^)
 #undef WARPLOOM_EXCHANGE
 #undef WARPLOOM_ATOMIC_ORDER
 #undef WARPLOOM_ATOMIC_BITS

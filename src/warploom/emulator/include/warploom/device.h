@@ -387,8 +387,20 @@ void trigger_dependents();
 enum class Order { Relaxed, Acquire, Release, AcqRel, SeqCst };
 enum class Scope { Block, Device, System };
 void fence(Order order, Scope scope);
-// What a read-modify-write makes of what it finds: `Bits` are and, or, xor.
-enum class Update : unsigned char { Other, Exchange, Bits, AddInteger, AddFloat };
+// What a read-modify-write makes of what it finds; `Bits`: some of them.
+enum class Update : unsigned char {
+  Other,
+  Exchange,
+  Bits,
+  AddInteger,
+  AddFloat,
+  LeastInteger,
+  LeastUnsigned,
+  MostInteger,
+  MostUnsigned,
+  Or,
+  And
+};
 // Called around each emulated atomic: it checks and synchronizes, and counts as one access.
 void atomic_access(const void* address, unsigned bytes, bool reads, bool writes, Order order,
                    Scope scope, Update update = Update::Other);
@@ -400,9 +412,18 @@ template <class _WT>
 inline constexpr Update adds = std::is_integral_v<_WT>         ? Update::AddInteger
                                : std::is_floating_point_v<_WT> ? Update::AddFloat
                                                                : Update::Other;
+template <class _WT>
+inline constexpr Update leasts = !std::is_integral_v<_WT>   ? Update::Other
+                                 : std::is_unsigned_v<_WT> ? Update::LeastUnsigned
+                                                           : Update::LeastInteger;
+template <class _WT>
+inline constexpr Update mosts = !std::is_integral_v<_WT>   ? Update::Other
+                                : std::is_unsigned_v<_WT> ? Update::MostUnsigned
+                                                          : Update::MostInteger;
 template <Update kUpdate>
 WARPLOOM_INLINED inline void changed_by() {
-  if constexpr (kUpdate == Update::Exchange || kUpdate == Update::Bits) {
+  if constexpr (kUpdate == Update::Exchange || kUpdate == Update::Bits || kUpdate == Update::Or ||
+                kUpdate == Update::And) {
     atomic_taken();
   } else {
     atomic_changed();

@@ -77,11 +77,11 @@ void __nv_atomic_store(_WT* _Wp, const _WT* value, int order,
 WARPLOOM_NV_ATOMIC(exchange_n, warploom::Update::Exchange, (static_cast<void>(old), value))
 WARPLOOM_NV_ATOMIC(fetch_add, warploom::adds<_WT>, old + value)
 WARPLOOM_NV_ATOMIC(fetch_sub, warploom::adds<_WT>, old - value)
-WARPLOOM_NV_ATOMIC(fetch_and, warploom::Update::Bits, old& value)
-WARPLOOM_NV_ATOMIC(fetch_or, warploom::Update::Bits, old | value)
+WARPLOOM_NV_ATOMIC(fetch_and, warploom::Update::And, old& value)
+WARPLOOM_NV_ATOMIC(fetch_or, warploom::Update::Or, old | value)
 WARPLOOM_NV_ATOMIC(fetch_xor, warploom::Update::Bits, old ^ value)
-WARPLOOM_NV_ATOMIC(fetch_min, warploom::Update::Other, value < old ? value : old)
-WARPLOOM_NV_ATOMIC(fetch_max, warploom::Update::Other, old < value ? value : old)
+WARPLOOM_NV_ATOMIC(fetch_min, warploom::leasts<_WT>, value < old ? value : old)
+WARPLOOM_NV_ATOMIC(fetch_max, warploom::mosts<_WT>, old < value ? value : old)
 #undef WARPLOOM_NV_ATOMIC
 template <class _WT>
 void __nv_atomic_exchange(_WT* _Wp, const _WT* value, _WT* result, int order,

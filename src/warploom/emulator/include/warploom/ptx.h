@@ -108,15 +108,15 @@ WARPLOOM_UNCHECKED void store_atomic(void* _Wp, _WT value, Order order, Scope sc
   std::memcpy(_Wp, &value, sizeof value);
   atomic_changed();
 }
-template <class _WT, class Change>
+template <class _WT, Update kUpdate = Update::Other, class Change>
 WARPLOOM_UNCHECKED _WT change(void* _Wp, Order order, Scope scope, Change change) {
-  atomic_access(_Wp, sizeof(_WT), true, true, order, scope);
+  atomic_access(_Wp, sizeof(_WT), true, true, order, scope, kUpdate);
   _WT before;
   std::memcpy(&before, _Wp, sizeof before);
   const _WT after = change(before);
   if (!warploom::same_bits(before, after)) {
     std::memcpy(_Wp, &after, sizeof after);
-    atomic_changed();
+    changed_by<kUpdate>();
   }
   return before;
 }

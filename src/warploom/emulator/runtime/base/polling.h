@@ -20,8 +20,8 @@ bool stays_unready(const void* what);
 // Of something that is there, and may be on its way for longer as far as the host can know.
 class Lateness {
  public:
-  bool hides();              // the host asks, and is to find it unready
-  void end() { left_ = 0; }  // it has been found
+  bool hides();  // the host asks, and is to find it unready
+  void end();    // it has been found: what is left is others'
  private:
   std::optional<uint64_t> left_;  // so often
   double since_ = 0;

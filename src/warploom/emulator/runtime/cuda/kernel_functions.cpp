@@ -145,8 +145,9 @@ int check_cluster_shape(const char* kernel, dim3 grid, dim3 cluster) {
 cudaError_t launch_pointer(const void* kernel, const LaunchConfig& config, void** args) {
   const auto found = g_kernels.find(kernel);
   if (found == g_kernels.end()) return cuda_fail(cudaErrorInvalidDeviceFunction);
-  return static_cast<cudaError_t>(
-      launch_kernel(kernel_name(kernel), config, found->second(kernel, args)));
+  const int error = launch_kernel(kernel_name(kernel), config, found->second(kernel, args));
+  current_host().error_seen = true;  // the caller gets it
+  return cuda_fail(static_cast<cudaError_t>(error));
 }
 
 LaunchConfig config_of(const cudaLaunchConfig_t& from) {

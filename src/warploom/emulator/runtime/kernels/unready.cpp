@@ -16,13 +16,14 @@ namespace warploom {
 
 namespace {
 
-constexpr uint64_t kInLazy = 1 << 14, kAllInLazy = 1 << 17;
+constexpr uint64_t kInLazy = 1 << 16, kAllInLazy = 1 << 19;
+uint64_t g_left_in_all = kAllInLazy;  // for Lateness
 constexpr unsigned kLongestAtRandom = 20;
 constexpr uint64_t kAllAtRandom = 1 << 20;
 // Who looks at a clock meanwhile may give up after some time, as nobody does so soon.
-constexpr double kLongest = 1e8;
+constexpr double kLongest = 5e8;
 // Threads of devices are many, and look at memory more often.
-constexpr uint64_t kOnDevice = 1 << 12, kAllOnDevice = 1 << 16;
+constexpr uint64_t kOnDevice = 1 << 15, kAllOnDevice = 1 << 18;
 
 // What a thread asks for, and how often it will find that unfinished at once.
 struct Asked {
@@ -64,18 +65,24 @@ bool stays_unready(const void* what) {
 
 // Who asks often for many things spends what others have left, but for a few times each.
 bool Lateness::hides() {
-  constexpr uint64_t kLeast = 64;
-  static uint64_t left_in_all = kAllInLazy;
+  constexpr uint64_t kLeast = 64, kLeastAtFirst = 1024, kFirst = 1024;
+  static uint64_t asked = 0;
   if (g_timed || !g_current || g_config.timing == NetTiming::Eager) return false;
   if (!left_) {
-    const uint64_t most = std::max(kLeast, std::min(kInLazy, left_in_all / 8));
+    const uint64_t least = asked++ < kFirst ? kLeastAtFirst : kLeast;
+    const uint64_t most = std::max(least, std::min(kInLazy, g_left_in_all / 8));
     left_ = std::min(times_unready(false), most);
-    left_in_all -= std::min(left_in_all, *left_);
+    g_left_in_all -= std::min(g_left_in_all, *left_);
     since_ = virtual_ns();
   }
   if (!*left_ || virtual_ns() > since_ + kLongest) return false;
   --*left_;
   return true;
+}
+
+void Lateness::end() {
+  if (left_) g_left_in_all += *left_;
+  left_ = 0;
 }
 
 void let_finish(const std::function<bool()>& done) {

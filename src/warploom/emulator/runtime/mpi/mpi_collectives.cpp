@@ -141,6 +141,9 @@ int end_collective(const Place& place, std::shared_ptr<Meeting> meeting, std::ve
   started->what = "MPI_Wait";
   started->ready = [=] { return is_complete(*meeting, needs); };
   started->block = [=] { await(place, *meeting, needs); };
+  if (!needs.empty()) {
+    started->linger = [=, comm = place.comm] { linger_for_all(*comm, *meeting); };
+  }
   started->finish = [=](MPI_Status*) {
     acquire_from(*meeting, needs);
     finish();

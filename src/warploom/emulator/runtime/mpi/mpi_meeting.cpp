@@ -134,11 +134,10 @@ void acquire_from(Meeting& meeting, const std::vector<int>& needs) {
   for (const int rank : needs) acquire_clock(meeting.clocks[static_cast<std::size_t>(rank)]);
 }
 
-namespace {
-
 // "A collective operation may, or may not, have the effect of synchronizing all" (MPI 3.1, 5.1). It
 // has in the lazy schedule, until nobody else can go on.
-void wait_for_all(const Comm& comm, Meeting& meeting) {
+void linger_for_all(const Comm& comm, Meeting& meeting) {
+  if (!comes_late()) return;
   constexpr uint64_t kLast = uint64_t{1} << 63;  // what may wait besides goes first
   const bool all_came = meeting.changed.wait_or_expire(
       [&] { return is_complete(meeting, {}); },
@@ -156,8 +155,6 @@ void wait_for_all(const Comm& comm, Meeting& meeting) {
                   .host = true});
 }
 
-}  // namespace
-
 void await(const Place& place, Meeting& meeting, const std::vector<int>& needs) {
   Comm* comm = place.comm;
   meeting.some_need_few |= !needs.empty();
@@ -166,7 +163,7 @@ void await(const Place& place, Meeting& meeting, const std::vector<int>& needs) 
                                 return format("rank %s has not called it",
                                               comm->missing(meeting.present).c_str());
                               }});
-  if (!needs.empty() && comes_late()) wait_for_all(*comm, meeting);
+  if (!needs.empty()) linger_for_all(*comm, meeting);
   const std::size_t first = meeting.data.empty() ? 0 : meeting.data.front().size();
   if (g_timed) advance_communicating(mpi_meeting_ns(comm->size(), first));
   acquire_from(meeting, needs);

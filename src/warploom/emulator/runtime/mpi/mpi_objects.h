@@ -242,6 +242,7 @@ int end_collective(const Place& place, std::shared_ptr<Meeting> meeting, std::ve
 std::shared_ptr<Meeting> post(const Place& place, const char* what, std::string details,
                               Bytes data);
 // Waits for the ranks that `needs` names (all of them if it is empty), and takes their order over.
+void linger_for_all(const Comm& comm, Meeting& meeting);
 void await(const Place& place, Meeting& meeting, const std::vector<int>& needs = {});
 bool is_complete(const Meeting& meeting, const std::vector<int>& needs);
 void acquire_from(Meeting& meeting, const std::vector<int>& needs);

@@ -71,7 +71,7 @@ void complete_locally(const WindowPlace& place, int rank) {
   const Chosen chosen{place.rank(), rank, Epoch::Locked};
   read_sources(*place.window, chosen);
   land(*place.window, chosen, g_config.timing != NetTiming::Eager);
-  return_buffers(*place.window, chosen);
+  return_buffers(*place.window, chosen, Side::Origin);
 }
 
 void flush(const WindowPlace& place, int rank) {

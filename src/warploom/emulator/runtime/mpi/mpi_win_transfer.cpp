@@ -201,7 +201,7 @@ void move_some(Window& window, int rank) {
 }
 
 void forget_done(Window& window) {
-  std::erase_if(window.calls, [](const auto& call) { return call->landed && call->returned; });
+  std::erase_if(window.calls, [](const auto& call) { return call->is_over(); });
 }
 
 using Calls = std::vector<std::shared_ptr<RmaCall>>;
@@ -209,23 +209,25 @@ using Calls = std::vector<std::shared_ptr<RmaCall>>;
 uint32_t complete_until(const Window& window, const Flow& flow) {
   uint32_t until = flow.done;
   for (const auto& call : window.calls) {
-    const bool over = call->landed && call->returned;
-    if (call->agent == flow.agent && !over) until = std::min(until, call->time - 1);
+    if (call->agent == flow.agent && !call->is_over()) until = std::min(until, call->time - 1);
   }
   return until;
 }
 
 // The origin knows of what is complete, but for what an earlier call of the flow stands before.
 // That an update has come in an epoch of MPI_Win_start is for the target to learn, by MPI_Win_wait.
-void settle_flows(Window& window, const Chosen& chosen, const Calls& all) {
+void settle_flows(Window& window, const Chosen& chosen, const Calls& all, Side side) {
   Clock done, learnt;
   std::set<const Flow*> flows;
   const RmaCall* fetched = nullptr;
   bool changes = false;
   for (const auto& call : all) {
     if (!chosen.holds(*call) || !call->landed || !call->returned) continue;
+    const bool again = call->only_local;
+    call->only_local = side == Side::Origin && call->updates();
     Flow& flow = window.path(call->origin, call->target).flow(*call);
-    flow.done = std::max(flow.done, call->time);
+    if (!call->only_local) flow.done = std::max(flow.done, call->time);
+    if (again) continue;
     learnt.join(call->learnt);
     if (call->kind == Rma::Get || call->fetches()) fetched = call.get();
     changes |= call->kind == Rma::Put || call->kind == Rma::Accumulate;
@@ -243,7 +245,7 @@ void settle_flows(Window& window, const Chosen& chosen, const Calls& all) {
   forget_done(window);
   if (fetched) note_fetch(window, *fetched, changes);
   for (const auto& call : all) {
-    if (call->landed && call->returned) call->data = call->fetched = {};  // its name may stay
+    if (call->is_over()) call->data = call->fetched = {};  // its name may stay
   }
 }
 
@@ -307,7 +309,7 @@ bool land_last(Window& window, const Chosen& chosen) {
   return true;
 }
 
-void return_buffers(Window& window, const Chosen& chosen) {
+void return_buffers(Window& window, const Chosen& chosen, Side side) {
   const auto all = std::vector(window.calls.begin(), window.calls.end());
   for (const auto& call : all) {
     if (!chosen.holds(*call) || call->returned || !call->read) continue;
@@ -321,7 +323,7 @@ void return_buffers(Window& window, const Chosen& chosen) {
     place.type = call->result_type;
     scatter_elements(place, call->result, call->fetched, call->what);
   }
-  settle_flows(window, chosen, all);
+  settle_flows(window, chosen, all, side);
 }
 
 void complete_calls(Window& window, const Chosen& chosen) {

@@ -42,6 +42,8 @@ struct RmaCall {
   bool read = false;      // `data` is there
   bool landed = false;    // the target's memory was accessed
   bool returned = false;  // the origin has its buffers back
+  bool only_local = false;  // and that is all it has heard
+  bool is_over() const { return landed && returned && !only_local; }
   Frames where;
   Place place{};  // of the call
   Clock clock;    // what is ordered before its access of the target
@@ -58,6 +60,9 @@ struct RmaCall {
   bool fetches() const { return kind != Rma::Put && kind != Rma::Accumulate; }
   bool updates() const { return op != MPI_NO_OP; }  // the target's memory
 };
+
+// Where a call is complete (MPI_Win_flush_local: at its origin alone).
+enum class Side { Origin, Both };
 
 // Which calls of a window: -1 means any rank.
 struct Chosen {
@@ -171,7 +176,7 @@ void begin(Window& window, const std::shared_ptr<RmaCall>& call);  // as the tim
 void read_sources(Window& window, const Chosen& chosen);
 void land(Window& window, const Chosen& chosen, bool fetches_only = false);
 // The origin gets its results and buffers back; what has landed too is over.
-void return_buffers(Window& window, const Chosen& chosen);
+void return_buffers(Window& window, const Chosen& chosen, Side side = Side::Both);
 // Waits for nobody: all of them are complete for both sides, and ordered before the origin.
 void complete_calls(Window& window, const Chosen& chosen);
 // Whether the target has opened the epoch that the call is in.

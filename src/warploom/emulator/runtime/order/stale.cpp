@@ -19,7 +19,7 @@ namespace warploom::stale {
 namespace {
 
 constexpr unsigned kLongestChain = 16;
-constexpr int kMostOlder = 3;  // reads of one store by a thread that miss it
+constexpr int kMostOlder = 64;  // reads of one store by a thread that miss it
 
 // The read-modify-write that was made last: a store if it changes something; else it has only
 // looked.
@@ -31,6 +31,8 @@ struct LastUpdate {
   unsigned bytes = 0;
   Ref<StrongStore> store;
 } g_update;
+
+bool g_stores_elsewhere = false;  // than in shared memory
 
 // Where only updates read: nobody looks before one of them has changed nothing.
 bool g_looking = false, g_may_keep = false;
@@ -122,6 +124,23 @@ struct Vector {
   }
 } g_vector;
 
+// Whether an access that may miss the store is to miss it: always for who has missed it once.
+bool is_asked(const Older& older, Touch& touch) {
+  const auto same = [&](const Record& reader) { return same_thread(reader, touch.self); };
+  const uint32_t site = tell(*older.data, older.missed, touch.self);
+  Stored& newest = *touch.pieces.newest();
+  if (!newest.given) newest.given = std::make_unique<std::vector<Record>>();
+  return std::ranges::any_of(*newest.given, same) || in_question(site);
+}
+
+// A mere store that may come before the newest one, which then hides it.
+std::optional<OlderValue> hidden_store(Touch& touch) {
+  const Older older = hiding(touch);
+  if (older.from == kNone || !is_asked(older, touch)) return std::nullopt;
+  touch.pieces.newest()->given->push_back(touch.self);
+  return OlderValue{.bytes = older.value};
+}
+
 std::optional<OlderValue> older_value(Touch& touch) {
   if (g_vector.goes_on(touch.address)) {
     if (g_vector.from == kNone) return std::nullopt;
@@ -130,13 +149,9 @@ std::optional<OlderValue> older_value(Touch& touch) {
   if (g_vector.fiber == g_current && touch.address == g_vector.start) g_vector.from = kNone;
   const Older older = oldest(touch);
   if (older.from == kNone) return std::nullopt;
-  // Who has missed the store once may miss it again, wherever it looks.
+  if (!is_asked(older, touch)) return std::nullopt;
   const auto same = [&](const Record& reader) { return same_thread(reader, touch.self); };
-  const uint32_t site = tell(*older.data, older.missed, touch.self);
-  Stored& newest = *touch.pieces.newest();
-  if (!newest.given) newest.given = std::make_unique<std::vector<Record>>();
-  auto& given = *newest.given;
-  if (!std::ranges::any_of(given, same) && !in_question(site)) return std::nullopt;
+  auto& given = *touch.pieces.newest()->given;
   const OlderValue value = value_of(touch, older.from);
   note_seen(touch, older.from);
   // A few times for each thread: what was stored gets there in the end.
@@ -158,8 +173,10 @@ std::optional<OlderValue> note_strong_access(const Actor& actor, const StrongAcc
   if (!is_looking(access)) return std::nullopt;
   settle_update();
   auto address = reinterpret_cast<uintptr_t>(access.address);
-  // Devices keep the order of volatile accesses of shared memory.
-  if (in_shared(address)) return std::nullopt;
+  // Devices keep the order of volatile accesses of shared memory. They are nothing but a reason to
+  // count on the order of others, and only behind a store to other memory.
+  const bool shared = in_shared(address);
+  if (shared && !g_stores_elsewhere) return std::nullopt;
   // Devices that put their variables in place in turn have a history each.
   if (!in_arena(access.address)) address = shadow_of(access.address);
   if (!address) return std::nullopt;
@@ -177,14 +194,15 @@ std::optional<OlderValue> note_strong_access(const Actor& actor, const StrongAcc
     touch.site = hash_of(touch.where);
   }
   std::optional<OlderValue> older;
-  if (access.reads && touch.pieces.newest()) {
-    older = older_value(touch);
-    if (!older) note_seen(touch, kNone);
+  if (touch.pieces.newest()) {
+    if (!shared) older = access.reads ? older_value(touch) : hidden_store(touch);
+    if (access.reads && !older) note_seen(touch, kNone);
   }
   if (access.writes && older) {  // what it stores is hidden by the newest store
     for (const Piece& piece : touch.pieces) piece.place->last = self;
   } else if (access.writes) {
     const auto store = note_store(touch, published);
+    g_stores_elsewhere |= !shared;
     if (access.reads) {
       g_update = {g_current, true, touch.site, address, access.bytes, store};
     } else {
@@ -226,21 +244,6 @@ void put_in_place(const void* address, unsigned bytes, const OlderValue& older) 
   g_stores_pending = true;
 }
 
-namespace {
-
-// What the others have added to what was there, added to what is there now.
-template <class T>
-void add_again(char* address, uint64_t older, uint64_t newest) {
-  T before, after, now;
-  std::memcpy(&before, &older, sizeof(T));
-  std::memcpy(&after, &newest, sizeof(T));
-  std::memcpy(&now, address, sizeof(T));
-  now = static_cast<T>(now + static_cast<T>(after - before));
-  std::memcpy(address, &now, sizeof(T));
-}
-
-}  // namespace
-
 void put_newest_back() {
   const auto& [address, bytes, older, newest] = stale::g_in_place;
   if (!bytes) return;
@@ -248,16 +251,10 @@ void put_newest_back() {
   if (!kept && older.changes) {  // what lay there between the others' stores is not known any more
     for (const auto& piece : stale::pieces_of(older.changes, bytes)) piece.place->clear();
   }
-  if (kept || older.added == Update::Other) {
+  if (kept || older.repeated == Update::Other) {
     std::memcpy(address, &newest, bytes);
-  } else if (older.added == Update::AddFloat && bytes == sizeof(float)) {
-    add_again<float>(address, older.bytes, newest);
-  } else if (older.added == Update::AddFloat && bytes == sizeof(double)) {
-    add_again<double>(address, older.bytes, newest);
-  } else if (older.added == Update::AddInteger && bytes == sizeof(uint32_t)) {
-    add_again<uint32_t>(address, older.bytes, newest);
-  } else if (older.added == Update::AddInteger && bytes == sizeof(uint64_t)) {
-    add_again<uint64_t>(address, older.bytes, newest);
+  } else {
+    stale::repeat(older.repeated, address, bytes, older.bytes, newest);
   }
   stale::g_in_place = {};
 }

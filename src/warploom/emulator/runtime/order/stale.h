@@ -61,7 +61,7 @@ inline bool is_looked_at(const Fiber* fiber, const void* p, std::size_t bytes, b
 struct OlderValue {
   uint64_t bytes = 0;
   std::optional<Published> published{};  // what lay at the place with it
-  Update added = Update::Other;          // how the newest value came from it; Other: it hides it
+  Update repeated = Update::Other;       // how the newest value came from it; Other: it hides it
   uintptr_t changes = 0;  // the place, for who stores before that; 0: for a mere read
 };
 

@@ -87,6 +87,7 @@ uint64_t last_followed(const Record& record, Scope scope) {
 }  // namespace
 
 uint64_t next_number() { return ++g_number; }
+uint64_t last_number() { return g_number; }
 
 void note_fence(const Record& self, Scope scope) {
   if (!g_number) return;

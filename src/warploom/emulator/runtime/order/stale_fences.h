@@ -9,6 +9,7 @@ namespace warploom::stale {
 
 // Stores, fences and what follows fences are counted together.
 uint64_t next_number();
+uint64_t last_number();
 
 void note_fence(const Record& self, Scope scope);
 // The block does something behind its fences.

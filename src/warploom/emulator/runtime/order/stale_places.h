@@ -54,7 +54,7 @@ struct Stored {
 // The last stores at a word, while the history knows of no other behind them.
 class Place {
  public:
-  static constexpr unsigned kKept = 4;
+  static constexpr unsigned kKept = 8;
   uintptr_t address = 0;
   Record last{};  // who wrote there last: an update behind the stores may have kept the value
 
@@ -96,6 +96,7 @@ bool same_thread(const Record& one, const Record& other);
 struct Seen {
   Ref<StrongStore> store;
   Record reader;
+  uint64_t number = 0;  // of the last store or fence before
 };
 // What threads of the reader's block have read lately; the newest is nowhere in particular.
 struct Reader {

@@ -49,6 +49,36 @@ std::string advice(const StrongStore& data, const StrongStore& later, Scope scop
       fence);
 }
 
+std::string hint_of(const StrongStore& data, const Missed& missed, Scope scope) {
+  switch (missed.why) {
+    case Why::Own:
+      return format("put %s between the write of each thread and its read of the other's: release "
+                    "and acquire let a read come before an earlier write",
+                    fence_name(scope));
+    case Why::Relayed:
+      return format("each thread that passes on what it has seen needs %s between its read and its "
+                    "write, or acquire and release",
+                    fence_name(scope));
+    case Why::Early:
+      return "call cudaGridDependencySynchronize() before what the kernel ahead has written is used";
+    default:
+      return advice(data, *missed.other, scope);
+  }
+}
+
+const char* reason_of(Why why) {
+  switch (why) {
+    case Why::Own:
+      return ", although it comes behind a write of its own thread";
+    case Why::Relayed:
+      return ", although a write of a thread that knew of it has been seen";
+    case Why::Early:
+      return ", as the kernel has not waited for the one ahead of it";
+    default:
+      return ", although a later write has been seen";
+  }
+}
+
 }  // namespace
 
 int device_here() {
@@ -75,12 +105,7 @@ uint32_t tell(const StrongStore& data, const Missed& missed, const Record& self)
   const Scope scope = between(data, self);
   FindingInfo info{.kind = kinds::stale_read,
                    .message = "",
-                   .hint = missed.is_own
-                               ? format("put %s between the write of each thread and its read of "
-                                        "the other's: release and acquire let a read come before "
-                                        "an earlier write",
-                                        fence_name(scope))
-                               : advice(data, *missed.other, scope),
+                   .hint = hint_of(data, missed, scope),
                    .suspicion = true,
                    .where = where};
   info.site = site;
@@ -88,10 +113,9 @@ uint32_t tell(const StrongStore& data, const Missed& missed, const Record& self)
   info.later = missed.other->where();
   const Op& op = op_of(data.record.op());
   info.other_rank = op.rank;
-  info.message = "the read may miss the write by " +
-                 describe(op, data.record.block(), data.record.thread()) +
-                 (missed.is_own ? ", although it comes behind a write of its own thread"
-                                : ", although a later write has been seen");
+  info.message = (missed.stores ? "the write may come before the write by "
+                                : "the read may miss the write by ") +
+                 describe(op, data.record.block(), data.record.thread()) + reason_of(missed.why);
   report_finding(std::move(info));
   return site;
 }

@@ -7,11 +7,14 @@
 
 namespace warploom::stale {
 
-// Why a read may give what was there before a store: a store behind it that the reader has seen, or
-// one of the reader's own.
+// Why a read may give what was there before a store, or a store may come before it: a store behind
+// it that the thread has seen, or that it has heard of by others; one of its own; or its kernel has
+// not waited for the one ahead (programmatic dependent launch).
+enum class Why { Seen, Relayed, Own, Early };
 struct Missed {
   const StrongStore* other = nullptr;
-  bool is_own = false;
+  Why why = Why::Seen;
+  bool stores = false;  // it is a store
 };
 
 // How far an order between a store and its reader must reach.

@@ -5,6 +5,8 @@
 #include <cstring>
 #include <unordered_set>
 
+#include "cuda/stream.h"
+#include "kernels/kernel.h"
 #include "order/stale_fences.h"
 
 namespace warploom::stale {
@@ -12,6 +14,10 @@ namespace warploom::stale {
 namespace {
 
 constexpr std::size_t kMostReaders = 512;  // of one store; more of them, and none is asked about
+
+constexpr unsigned kNear = 32;      // reads of a block, the latest, that may have told it something
+constexpr int kHops = 3;            // from thread to thread
+constexpr int kPatience = 512;      // reads that are looked at for one
 
 std::unordered_set<uint32_t> g_changing, g_keeping, g_unused;
 
@@ -44,6 +50,37 @@ const StrongStore* later_store_seen(const StrongStore& data, const Touch& touch,
   return nullptr;
 }
 
+// Whether the thread of a store knew of `data` when it made that one, by what it had read itself or
+// by what others told it: so far back, and as long as there is patience.
+bool knew_of(const StrongStore& data, const StrongStore& store, int hops, int& patience) {
+  const Reader& reader = reader_of(store.record);
+  const Actor actor = actor_of(store);
+  for (unsigned back = 1; back <= kNear; back++) {
+    const Seen& seen = reader.seen[(reader.next - back) % Reader::kKept];
+    if (!seen.store || --patience < 0) return false;
+    if (seen.number >= store.number || seen.store->number < data.number) continue;
+    if (!same_thread(seen.reader, store.record) && !is_ordered(seen.reader, actor)) continue;
+    if (seen.store.get() == &data || precedes(data, *seen.store)) return true;
+    if (hops > 1 && knew_of(data, *seen.store, hops - 1, patience)) return true;
+  }
+  return false;
+}
+
+// A store that the reader has seen, of a thread that knew of `data`. Without fences of all of them
+// the reader need not know ("write-to-read causality").
+const StrongStore* told_store(const StrongStore& data, const Touch& touch) {
+  const Reader& reader = reader_of(touch.self);
+  int patience = kPatience;
+  for (unsigned back = 1; back <= kNear; back++) {
+    const Seen& seen = reader.seen[(reader.next - back) % Reader::kKept];
+    if (!seen.store || patience <= 0) return nullptr;
+    if (seen.store->number <= data.number) continue;
+    if (!same_thread(seen.reader, touch.self) && !is_ordered(seen.reader, touch.actor)) continue;
+    if (knew_of(data, *seen.store, kHops, patience)) return seen.store.get();
+  }
+  return nullptr;
+}
+
 bool fenced(const StrongStore& store, const Touch& touch) {
   const Scope scope = between(store, touch.self);
   const Fenced fenced = fences_order(store, touch.self, scope);
@@ -67,14 +104,25 @@ bool may_miss(const Stored& stored, const Touch& touch) {
   return !fenced(store, touch);
 }
 
+// Whether a kernel made the store that the running one may overlap, and has not waited for.
+bool is_of_primary(const StrongStore& store) {
+  const GpuThread* thread = current_thread();
+  if (!thread) return false;
+  const StreamOp& op = *thread->block->kernel->op;
+  const Op& by = op_of(store.record.op());
+  return op.overlaps && by.agent == op.primary_agent && by.time == op.primary_time;
+}
+
 // Whoever wrote the program counts on the order of the store and one that the reader has seen, or
 // of the reader's own stores and what it reads.
 Missed why_missed(const StrongStore& store, const Touch& touch) {
   const auto any = [](const StrongStore&) { return true; };
-  if (const StrongStore* later = later_store_seen(store, touch, any)) return {later, false};
+  if (const StrongStore* later = later_store_seen(store, touch, any)) return {later};
+  if (const StrongStore* later = told_store(store, touch)) return {later, Why::Relayed};
+  if (is_of_primary(store)) return {&store, Why::Early};
   return {own_store_before(touch.address, touch.access.bytes, touch.actor, touch.self,
                            between(store, touch.self)),
-          true};
+          Why::Own};
 }
 
 // Goes over the stores that a read finds, for each word the newest one first; until `visit` returns
@@ -108,14 +156,13 @@ uint64_t value_without(Touch& touch, uint64_t from) {
 
 // Whether an update can come before a store that it would have found, and what then lies there: one
 // that keeps the value can, and any can where nobody looks at what the store has found. A mere
-// store hides the update, and so does an exchange; what was added is added to its value instead.
+// store hides the update, and so does an exchange; what others do is done to its value instead.
 bool may_come_before(const Stored& stored, const Touch& touch) {
   const StrongStore& store = *stored.store;
   if (!touch.access.writes) return true;
-  if (g_unused.contains(touch.site)) return false;  // it reads nothing
   if (!store.is_update) return true;
-  if (!store.is_used && (store.update == Update::Exchange || store.update == Update::AddInteger ||
-                         store.update == Update::AddFloat)) {
+  if (g_unused.contains(touch.site)) return false;  // it reads nothing
+  if (!store.is_used && (store.update == Update::Exchange || can_be_repeated(store.update))) {
     return true;
   }
   return g_keeping.contains(touch.site) && !g_changing.contains(touch.site);
@@ -161,6 +208,23 @@ Older oldest(Touch& touch) {
   return {};
 }
 
+Older hiding(Touch& touch) {
+  Stored& newest = *touch.pieces.newest();
+  const StrongStore& store = *newest.store;
+  for (const Piece& piece : touch.pieces) {
+    const Stored* found = piece.place->newest(piece.mask);
+    if (!found || found->store != newest.store || (piece.mask & ~found->mask)) return {};
+  }
+  if (!may_miss(newest, touch)) return {};
+  // Two that store at any time are found in both orders.
+  Missed why = why_missed(store, touch);
+  if (!why.other || why.why == Why::Own) return {};
+  why.stores = true;
+  Older found{.from = store.number, .missed = why, .data = &store};
+  std::memcpy(&found.value, touch.access.address, touch.access.bytes);
+  return found;
+}
+
 void note_seen(Touch& touch, uint64_t from) {
   const auto same = [&](const Record& one) { return same_thread(one, touch.self); };
   for (const Piece& piece : touch.pieces) {
@@ -180,7 +244,7 @@ void note_seen(Touch& touch, uint64_t from) {
         return seen.store && seen.store == stored.store && same(seen.reader);
       };
       if (std::ranges::any_of(reader.seen, known)) continue;
-      reader.seen[reader.next++ % Reader::kKept] = {stored.store, touch.self};
+      reader.seen[reader.next++ % Reader::kKept] = {stored.store, touch.self, last_number()};
     }
   }
 }
@@ -188,17 +252,16 @@ void note_seen(Touch& touch, uint64_t from) {
 OlderValue value_of(Touch& touch, uint64_t from) {
   OlderValue older{.bytes = value_without(touch, from)};
   if (touch.access.writes) older.changes = touch.address;
-  bool only_adds = touch.access.writes;
+  std::optional<Update> update;
   each_found(touch, [&](const Stored& stored, const Piece&) {
     if (stored.store->number < from) return false;
     older.published.reset();
     if (stored.published_before) older.published = *stored.published_before;
-    const Update update = stored.store->update;
-    only_adds = only_adds && (update == Update::AddInteger || update == Update::AddFloat);
-    if (only_adds) older.added = update;
+    const Update now = stored.store->update;
+    update = !update || *update == now ? now : Update::Other;
     return true;
   });
-  if (!only_adds) older.added = Update::Other;
+  if (touch.access.writes && update && can_be_repeated(*update)) older.repeated = *update;
   return older;
 }
 

@@ -34,10 +34,16 @@ struct Older {
 // The oldest value that the access may find, if that is not the newest; it finds all words as
 // they were at one time.
 Older oldest(Touch& touch);
+// Whether a mere store may come before the newest one, and what then stays; `from` tells.
+Older hiding(Touch& touch);
 // What a read that misses the stores from `from` on finds, and what is to be done to memory then.
 OlderValue value_of(Touch& touch, uint64_t from);
 // The access has read what was there before the stores from this number on.
 void note_seen(Touch& touch, uint64_t from);
+
+// Whether such an update can be made of another value as well, where its own result is known.
+bool can_be_repeated(Update update);
+void repeat(Update update, char* address, unsigned bytes, uint64_t older, uint64_t newest);
 
 // Of read-modify-writes, by their places in the program: that they have changed what they found,
 // or have not at least once (`atomicAdd(p, 0)`); that nobody looks at their results.
