@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from warploom.core.records import BuildSpec, Finding, RunSpec, Severity, Timing
-from warploom.emulator import EmulatorBuild, RunOptions, build, run
+from warploom.emulator import RunOptions, build, run
 from warploom.evaluation.cascade import evaluate
 from warploom.evaluation.records import Evaluation
 from warploom.source.regions import Program
@@ -104,5 +104,7 @@ def test_a_candidate_needs_it_only_with_the_trusted_program(
 ) -> None:
     outcome = judged(tmp_path, (APART, END), candidate)
     assert not outcome.passed
-    assert kind in {f.finding.kind for f in outcome.findings if f.finding.severity is Severity.ERROR}
+    assert kind in {
+        f.finding.kind for f in outcome.findings if f.finding.severity is Severity.ERROR
+    }
     assert judged(tmp_path, candidate, candidate).passed

@@ -51,9 +51,7 @@ class Predictor:
         is_known: whether a text was tried, or is being tried.
     """
 
-    def __init__(
-        self, effects: Effects, space: Space, is_known: Callable[[str], bool]
-    ) -> None:
+    def __init__(self, effects: Effects, space: Space, is_known: Callable[[str], bool]) -> None:
         self._effects = effects
         self._space = space
         self._is_known = is_known

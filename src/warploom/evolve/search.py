@@ -196,9 +196,10 @@ class Search:
         return {**directives, **({API: api} if len(set(self.apis.values())) > 1 else {})}
 
     def _recipe(self, number: int, island: int) -> Candidate | None:
-        """Return the next recipe of an island's seed that nobody has tried; none that is part of another.
+        """Return the next recipe of an island's seed that nobody has tried.
 
-        A search begins with these, for a third of its evaluations at most: they are known to pay.
+        None is part of another. A search begins with these, for a third of its evaluations at
+        most: they are known to pay.
         """
         latest = len(self.apis) + self.config.evolution.evaluations // 3
         if number > latest or not isinstance(self.space, HasRecipes):

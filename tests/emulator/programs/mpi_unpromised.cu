@@ -1,4 +1,5 @@
-// Two ranks that go on only where MPI does more than it promises, by a macro each; with none they do not.
+// Two ranks that go on only where MPI does more than it promises, by a macro each; with none they
+// do not.
 #include <cuda_runtime.h>
 #include <mpi.h>
 
@@ -33,7 +34,8 @@ int main(int argc, char** argv) {
     MPI_Bcast(root == rank ? &mine : &got, 1, MPI_INT, root, own[root]);  // EXPECT
   }
 #elif defined(TAG)
-  MPI_Sendrecv(&mine, 1, MPI_INT, other, 40000, &got, 1, MPI_INT, other, 40000, MPI_COMM_WORLD,  // EXPECT
+  MPI_Sendrecv(&mine, 1, MPI_INT, other, 40000, &got, 1, MPI_INT, other, 40000,
+               MPI_COMM_WORLD,  // EXPECT
                ignored);
 #else
   int *limit = nullptr, known = 0;

@@ -184,6 +184,8 @@ def launch_edits(stream: TokenStream, at: int, guard: str = "") -> list[TextEdit
     function = kernel if braced else between
     name = "launch_typed" if braced else "launch_plain"
     blank = " " if stream.text[start - 1 : start] == b":" else ""  # behind a label
-    text = f"{kept}{blank}::warploom::{name}({shown}, ::warploom::LaunchConfig({config}), {function})"
+    text = (
+        f"{kept}{blank}::warploom::{name}({shown}, ::warploom::LaunchConfig({config}), {function})"
+    )
     edit = TextEdit(start, stream.tokens[end + 2].end, text)
     return [edit, *nulls]

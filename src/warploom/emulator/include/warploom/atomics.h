@@ -35,26 +35,29 @@ WARPLOOM_UNCHECKED _WT read_modify_write(_WT* address, Scope scope, Change chang
   WARPLOOM_ATOMIC_AT(name, Device, type, update, expression)          \
   WARPLOOM_ATOMIC_AT(name##_system, System, type, update, expression) \
   WARPLOOM_ATOMIC_AT(name##_block, Block, type, update, expression)
-#define WARPLOOM_ATOMIC_BITS(name, update, operation)                                      \
+#define WARPLOOM_ATOMIC_BITS(name, update, operation)                                 \
   WARPLOOM_ATOMIC(name, int, update, static_cast<_WT>(old operation value))           \
   WARPLOOM_ATOMIC(name, unsigned int, update, static_cast<_WT>(old operation value))  \
   WARPLOOM_ATOMIC(name, long long int, update, static_cast<_WT>(old operation value)) \
   WARPLOOM_ATOMIC(name, unsigned long long int, update, static_cast<_WT>(old operation value))
-#define WARPLOOM_ATOMIC_ORDER(name, update, expression)          \
-  WARPLOOM_ATOMIC(name, int, update<int>, expression)           \
-  WARPLOOM_ATOMIC(name, unsigned int, update<unsigned int>, expression)  \
+#define WARPLOOM_ATOMIC_ORDER(name, update, expression)                   \
+  WARPLOOM_ATOMIC(name, int, update<int>, expression)                     \
+  WARPLOOM_ATOMIC(name, unsigned int, update<unsigned int>, expression)   \
   WARPLOOM_ATOMIC(name, long long int, update<long long int>, expression) \
   WARPLOOM_ATOMIC(name, unsigned long long int, update<unsigned long long int>, expression)
 #define WARPLOOM_EXCHANGE(type) \
   WARPLOOM_ATOMIC(atomicExch, type, warploom::Update::Exchange, (static_cast<void>(old), value))
 
 WARPLOOM_ATOMIC(atomicAdd, int, warploom::Update::AddInteger, static_cast<_WT>(old + value))
-WARPLOOM_ATOMIC(atomicAdd, unsigned int, warploom::Update::AddInteger, static_cast<_WT>(old + value))
-WARPLOOM_ATOMIC(atomicAdd, unsigned long long int, warploom::Update::AddInteger, static_cast<_WT>(old + value))
+WARPLOOM_ATOMIC(atomicAdd, unsigned int, warploom::Update::AddInteger,
+                static_cast<_WT>(old + value))
+WARPLOOM_ATOMIC(atomicAdd, unsigned long long int, warploom::Update::AddInteger,
+                static_cast<_WT>(old + value))
 WARPLOOM_ATOMIC(atomicAdd, float, warploom::Update::AddFloat, static_cast<_WT>(old + value))
 WARPLOOM_ATOMIC(atomicAdd, double, warploom::Update::AddFloat, static_cast<_WT>(old + value))
 WARPLOOM_ATOMIC(atomicSub, int, warploom::Update::AddInteger, static_cast<_WT>(old - value))
-WARPLOOM_ATOMIC(atomicSub, unsigned int, warploom::Update::AddInteger, static_cast<_WT>(old - value))
+WARPLOOM_ATOMIC(atomicSub, unsigned int, warploom::Update::AddInteger,
+                static_cast<_WT>(old - value))
 WARPLOOM_EXCHANGE(int)
 WARPLOOM_EXCHANGE(unsigned int)
 WARPLOOM_EXCHANGE(unsigned long long int)

@@ -413,11 +413,11 @@ inline constexpr Update adds = std::is_integral_v<_WT>         ? Update::AddInte
                                : std::is_floating_point_v<_WT> ? Update::AddFloat
                                                                : Update::Other;
 template <class _WT>
-inline constexpr Update leasts = !std::is_integral_v<_WT>   ? Update::Other
+inline constexpr Update leasts = !std::is_integral_v<_WT>  ? Update::Other
                                  : std::is_unsigned_v<_WT> ? Update::LeastUnsigned
                                                            : Update::LeastInteger;
 template <class _WT>
-inline constexpr Update mosts = !std::is_integral_v<_WT>   ? Update::Other
+inline constexpr Update mosts = !std::is_integral_v<_WT>  ? Update::Other
                                 : std::is_unsigned_v<_WT> ? Update::MostUnsigned
                                                           : Update::MostInteger;
 template <Update kUpdate>

@@ -145,14 +145,15 @@ void linger_for_all(const Comm& comm, Meeting& meeting) {
        [&] { return format("rank %s has not called it", comm.missing(meeting.present).c_str()); }},
       kLast);
   if (all_came) return;
-  report_finding({.kind = kinds::mpi_unpromised,
-                  .message = format("%s must be over before rank %s can call it: it hangs where MPI "
-                                    "lets it wait for all ranks",
-                                    meeting.what.c_str(), comm.missing(meeting.present).c_str()),
-                  .hint = "let all ranks call it before one of them waits for what another does "
-                          "behind it",
-                  .warning = true,
-                  .host = true});
+  report_finding(
+      {.kind = kinds::mpi_unpromised,
+       .message = format("%s must be over before rank %s can call it: it hangs where MPI "
+                         "lets it wait for all ranks",
+                         meeting.what.c_str(), comm.missing(meeting.present).c_str()),
+       .hint = "let all ranks call it before one of them waits for what another does "
+               "behind it",
+       .warning = true,
+       .host = true});
 }
 
 void await(const Place& place, Meeting& meeting, const std::vector<int>& needs) {

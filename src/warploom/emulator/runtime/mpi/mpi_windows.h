@@ -39,9 +39,9 @@ struct RmaCall {
   MPI_Datatype element = MPI_DATATYPE_NULL;
   MPI_Op op = MPI_OP_NULL;
   Bytes data, fetched;
-  bool read = false;      // `data` is there
-  bool landed = false;    // the target's memory was accessed
-  bool returned = false;  // the origin has its buffers back
+  bool read = false;        // `data` is there
+  bool landed = false;      // the target's memory was accessed
+  bool returned = false;    // the origin has its buffers back
   bool only_local = false;  // and that is all it has heard
   bool is_over() const { return landed && returned && !only_local; }
   Frames where;

@@ -52,15 +52,18 @@ std::string advice(const StrongStore& data, const StrongStore& later, Scope scop
 std::string hint_of(const StrongStore& data, const Missed& missed, Scope scope) {
   switch (missed.why) {
     case Why::Own:
-      return format("put %s between the write of each thread and its read of the other's: release "
-                    "and acquire let a read come before an earlier write",
-                    fence_name(scope));
+      return format(
+          "put %s between the write of each thread and its read of the other's: release "
+          "and acquire let a read come before an earlier write",
+          fence_name(scope));
     case Why::Relayed:
-      return format("each thread that passes on what it has seen needs %s between its read and its "
-                    "write, or acquire and release",
-                    fence_name(scope));
+      return format(
+          "each thread that passes on what it has seen needs %s between its read and its "
+          "write, or acquire and release",
+          fence_name(scope));
     case Why::Early:
-      return "call cudaGridDependencySynchronize() before what the kernel ahead has written is used";
+      return "call cudaGridDependencySynchronize() before what the kernel ahead has written is "
+             "used";
     default:
       return advice(data, *missed.other, scope);
   }

@@ -15,9 +15,9 @@ namespace {
 
 constexpr std::size_t kMostReaders = 512;  // of one store; more of them, and none is asked about
 
-constexpr unsigned kNear = 32;      // reads of a block, the latest, that may have told it something
-constexpr int kHops = 3;            // from thread to thread
-constexpr int kPatience = 512;      // reads that are looked at for one
+constexpr unsigned kNear = 32;  // reads of a block, the latest, that may have told it something
+constexpr int kHops = 3;        // from thread to thread
+constexpr int kPatience = 512;  // reads that are looked at for one
 
 std::unordered_set<uint32_t> g_changing, g_keeping, g_unused;
 
