@@ -85,6 +85,19 @@ bool direction_fits(const void* dst, const void* src, cudaMemcpyKind kind) {
   }
 }
 
+// All rows of the host's side lie in one block of its heap.
+void check_blocks(const Copy& copy) {
+  if (copy.rows() == 0 || copy.width == 0) return;
+  const std::size_t last = copy.rows() - 1;
+  const auto check = [&](const char* first, const char* end) {
+    if (!emulated(first)) {
+      check_block(first, static_cast<std::size_t>(end - first) + copy.width, copy.name, false);
+    }
+  };
+  check(copy.dst_row(0), copy.dst_row(last));
+  check(copy.src_row(0), copy.src_row(last));
+}
+
 bool in_bounds(const Copy& copy) {
   const Frames where = capture_frames();
   bool ok = true;
@@ -97,6 +110,7 @@ bool in_bounds(const Copy& copy) {
     ok = emulated(src) ? check_range(src, copy.width, copy.name, where)
                        : check_host_memory(src, copy.width, false, copy.name);
   }
+  if (ok) check_blocks(copy);
   return ok;
 }
 

@@ -338,6 +338,18 @@ bool check_host_memory(const void* p, std::size_t bytes, bool write, const char*
   return false;
 }
 
+void check_block(const void* p, std::size_t bytes, const char* what, bool lives) {
+  if (bytes == 0 || !in_heaps(p)) return;
+  const std::size_t room = heap_room(p);
+  if (room >= bytes || (!room && !lives)) return;
+  report_finding({.kind = room ? kinds::out_of_bounds : kinds::use_after_free,
+                  .message = format("%s is given %zu bytes of host memory that %s", what, bytes,
+                                    room ? "end behind what was allocated" : "has been freed"),
+                  .hint = room ? "allocate as much as the call is told"
+                               : "free the buffer after the last call that uses it",
+                  .host = true});
+}
+
 void report_foreign(const void* p, std::size_t bytes, bool write, const char* what) {
   report(Whose::OtherProcess, p, bytes, write, what);
 }

@@ -48,6 +48,9 @@ enum class Whose : uint8_t {
 Whose owner_of_host(const void* p, std::size_t bytes, bool write);
 // False: it was reported. `what`: the call, or nothing where code itself reads or writes.
 bool check_host_memory(const void* p, std::size_t bytes, bool write, const char* what = nullptr);
+// The same of a block of the process's heap, which must live and be as long; one that was freed is
+// left to the caller where `lives` is false.
+void check_block(const void* p, std::size_t bytes, const char* what, bool lives = true);
 // Reports an access that is known to be of another process's memory.
 void report_foreign(const void* p, std::size_t bytes, bool write, const char* what);
 

@@ -229,9 +229,9 @@ Given heap_give(void* p) {
   return Given::Back;
 }
 
-bool heap_holds(const void* p) {
+std::size_t heap_room(const void* p) {
   Heap* heap = heap_at(p);
-  if (!heap) return false;
+  if (!heap) return 0;
   const auto address = reinterpret_cast<uintptr_t>(p);
   // A large block is known by its first run alone.
   std::size_t before = 0;
@@ -240,10 +240,15 @@ bool heap_holds(const void* p) {
     before++;
     run = run_at(*heap, address - before * kRun);
   }
-  if (!run) return false;
-  if (run->block_bytes == 0) return before < run->runs;
-  const std::size_t block = address % kRun / run->block_bytes;
-  return before == 0 && block < kRun / run->block_bytes && live_word(*run, block) >> block % 64 & 1;
+  if (!run) return 0;
+  const std::size_t within = address % kRun;
+  if (run->block_bytes == 0) {
+    return before < run->runs ? (run->runs - before) * kRun - within : 0;
+  }
+  const std::size_t block = within / run->block_bytes;
+  const bool lives =
+      before == 0 && block < kRun / run->block_bytes && (live_word(*run, block) >> block % 64 & 1);
+  return lives ? (block + 1) * run->block_bytes - within : 0;
 }
 
 std::size_t heap_bytes(const void* p) {

@@ -33,8 +33,10 @@ enum class Given { Back, NoBlock, Before };
 Given heap_give(void* block);
 // How many bytes a live block has; 0: it is none.
 std::size_t heap_bytes(const void* block);
-// Does an address of a heap lie in a live block?
-bool heap_holds(const void* p);
+// How many bytes there are from an address of a heap to the end of its block, as the heap divides
+// its memory; 0: it lies in no live one.
+std::size_t heap_room(const void* p);
+inline bool heap_holds(const void* p) { return heap_room(p) > 0; }
 
 // What the C library's allocator gives, for the runtime itself.
 extern "C" {

@@ -253,23 +253,6 @@ void note_moving(const void* buffer, const char* what, int copies) {
     host_call(copies * (g_machine.host_copy_ns + g_machine.copy_start_ns));
 }
 
-namespace {
-
-// The heap's blocks are looked up at both ends; what lies between is of one block.
-void check_block_lives(const void* p, std::size_t bytes, const char* what) {
-  const char* last = static_cast<const char*>(p) + bytes - 1;
-  if (!in_heaps(p) || (heap_holds(p) && heap_holds(last))) return;
-  const bool begins = heap_holds(p);
-  report_finding({.kind = begins ? kinds::out_of_bounds : kinds::use_after_free,
-                  .message = format("%s is given %zu bytes of host memory that %s", what, bytes,
-                                    begins ? "end behind what was allocated" : "has been freed"),
-                  .hint = begins ? "allocate what the count and the type say"
-                                 : "free the buffer after the last call that uses it",
-                  .host = true});
-}
-
-}  // namespace
-
 Bytes read_buffer(const void* p, std::size_t bytes, const char* what) {
   if (bytes == 0) return {};
   require(p != nullptr, what, "the buffer is NULL");
@@ -282,7 +265,7 @@ Bytes read_buffer(const void* p, std::size_t bytes, const char* what) {
   } else if (!check_host_memory(p, bytes, false, what)) {
     return Bytes(bytes);
   } else {
-    check_block_lives(p, bytes, what);
+    check_block(p, bytes, what);
     if (host_copies_pending()) check_host_copies(p, bytes, false);
   }
   const char* start = static_cast<const char*>(p);
@@ -306,7 +289,7 @@ void store_buffer(void* p, const char* data, std::size_t bytes, const Origin& or
   } else if (!check_host_memory(p, bytes, true, what)) {
     return;
   } else {
-    check_block_lives(p, bytes, what);
+    check_block(p, bytes, what);
     if (host_copies_pending()) check_host_copies(p, bytes, true);
   }
   g_stats.mpi_bytes += bytes;
