@@ -65,6 +65,20 @@ void check_elements(const void* send, MPI_Datatype sent, MPI_Datatype received, 
        "name one data type on both sides");
 }
 
+// All have come to what one of them had to leave before.
+static void warn_of_left(const Meeting& meeting) {
+  report_finding(
+      {.kind = kinds::mpi_unpromised,
+       .message = format("%s must be over before rank %s can call it: it hangs where MPI lets it "
+                         "wait for all ranks",
+                         meeting.what.c_str(), meeting.left->missing.c_str()),
+       .hint = "let all ranks call it before one of them waits for what another does behind it",
+       .warning = true,
+       .where = meeting.left->where,
+       .rank = meeting.left->rank,
+       .host = true});
+}
+
 std::shared_ptr<Meeting> post(const Place& place, const char* what, std::string details,
                               Bytes data) {
   Comm& comm = *place.comm;
@@ -109,6 +123,7 @@ std::shared_ptr<Meeting> post(const Place& place, const char* what, std::string 
   meeting->clocks[rank] = release_clock();
   const bool complete = ++meeting->arrived == comm.size();
   if (complete) comm.meetings.erase(number);
+  if (complete && meeting->left) warn_of_left(*meeting);
   // Those who wait run only after the caller blocks or returns.
   note_event();
   if (complete || meeting->some_need_few) meeting->changed.notify_all();
@@ -144,16 +159,8 @@ void linger_for_all(const Comm& comm, Meeting& meeting) {
       {meeting.what.c_str(),
        [&] { return format("rank %s has not called it", comm.missing(meeting.present).c_str()); }},
       kLast);
-  if (all_came) return;
-  report_finding(
-      {.kind = kinds::mpi_unpromised,
-       .message = format("%s must be over before rank %s can call it: it hangs where MPI "
-                         "lets it wait for all ranks",
-                         meeting.what.c_str(), comm.missing(meeting.present).c_str()),
-       .hint = "let all ranks call it before one of them waits for what another does "
-               "behind it",
-       .warning = true,
-       .host = true});
+  if (all_came || meeting.left) return;
+  meeting.left = {capture_frames(), current_rank(), comm.missing(meeting.present)};
 }
 
 void await(const Place& place, Meeting& meeting, const std::vector<int>& needs) {

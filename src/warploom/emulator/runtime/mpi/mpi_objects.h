@@ -71,6 +71,12 @@ struct Meeting {
   std::vector<int> numbers;  // a result that the last to arrive works out
   int arrived = 0;
   bool some_need_few = false;  // somebody waits for some of the ranks only
+  struct Left {
+    Frames where;
+    int rank;             // in the world
+    std::string missing;  // who had not come
+  };
+  std::optional<Left> left;  // who went on first, as nobody else could
   WaitQueue changed;
 };
 

@@ -137,7 +137,6 @@ bool is_asked(const Older& older, Touch& touch) {
 std::optional<OlderValue> hidden_store(Touch& touch) {
   const Older older = hiding(touch);
   if (older.from == kNone || !is_asked(older, touch)) return std::nullopt;
-  touch.pieces.newest()->given->push_back(touch.self);
   return OlderValue{.bytes = older.value};
 }
 

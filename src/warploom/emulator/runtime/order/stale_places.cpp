@@ -79,17 +79,41 @@ void forget_line(uintptr_t address) {
   if (slot && slot->number == number) *slot = {};
 }
 
+namespace {
+
+// Whose reads a slot may hold: of a block, or of a host thread.
+struct ReaderKey {
+  OpId op;
+  uint32_t block;
+  explicit ReaderKey(const Record& record) {
+    const bool host = op_of(record.op()).kind != OpKind::Kernel;
+    op = host ? op_of(record.op()).agent : record.op();
+    block = host ? ~0u : record.block();
+  }
+  bool is_of(const Reader& reader) const { return reader.op == op && reader.block == block; }
+};
+
+std::unique_ptr<Reader>& slot_for_reader(const Record& record) {
+  return g_readers[slot_of(identity(record), kReaderBits)];
+}
+
+}  // namespace
+
 Reader& reader_of(const Record& record) {
-  auto& slot = g_readers[slot_of(identity(record), kReaderBits)];
+  auto& slot = slot_for_reader(record);
   if (!slot) slot = std::make_unique<Reader>();
-  const bool host = op_of(record.op()).kind != OpKind::Kernel;
-  const OpId op = host ? op_of(record.op()).agent : record.op();
-  if (slot->op != op || slot->block != (host ? ~0u : record.block())) {
+  const ReaderKey key(record);
+  if (!key.is_of(*slot)) {
     *slot = {};
-    slot->op = op;
-    slot->block = host ? ~0u : record.block();
+    slot->op = key.op;
+    slot->block = key.block;
   }
   return *slot;
+}
+
+const Reader* known_reader(const Record& record) {
+  const auto& slot = slot_for_reader(record);
+  return slot && ReaderKey(record).is_of(*slot) ? slot.get() : nullptr;
 }
 
 }  // namespace warploom::stale

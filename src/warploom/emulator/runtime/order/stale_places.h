@@ -115,5 +115,6 @@ inline std::size_t slot_of(uint64_t key, unsigned bits) {
 Pieces pieces_of(uintptr_t address, unsigned bytes);
 void forget_line(uintptr_t address);
 Reader& reader_of(const Record& record);
+const Reader* known_reader(const Record& record);  // nullptr: nothing is known of it
 
 }  // namespace warploom::stale

@@ -53,10 +53,10 @@ const StrongStore* later_store_seen(const StrongStore& data, const Touch& touch,
 // Whether the thread of a store knew of `data` when it made that one, by what it had read itself or
 // by what others told it: so far back, and as long as there is patience.
 bool knew_of(const StrongStore& data, const StrongStore& store, int hops, int& patience) {
-  const Reader& reader = reader_of(store.record);
+  const Reader* reader = known_reader(store.record);
   const Actor actor = actor_of(store);
-  for (unsigned back = 1; back <= kNear; back++) {
-    const Seen& seen = reader.seen[(reader.next - back) % Reader::kKept];
+  for (unsigned back = 1; reader && back <= kNear; back++) {
+    const Seen& seen = reader->seen[(reader->next - back) % Reader::kKept];
     if (!seen.store || --patience < 0) return false;
     if (seen.number >= store.number || seen.store->number < data.number) continue;
     if (!same_thread(seen.reader, store.record) && !is_ordered(seen.reader, actor)) continue;
@@ -69,10 +69,10 @@ bool knew_of(const StrongStore& data, const StrongStore& store, int hops, int& p
 // A store that the reader has seen, of a thread that knew of `data`. Without fences of all of them
 // the reader need not know ("write-to-read causality").
 const StrongStore* told_store(const StrongStore& data, const Touch& touch) {
-  const Reader& reader = reader_of(touch.self);
+  const Reader* reader = known_reader(touch.self);
   int patience = kPatience;
-  for (unsigned back = 1; back <= kNear; back++) {
-    const Seen& seen = reader.seen[(reader.next - back) % Reader::kKept];
+  for (unsigned back = 1; reader && back <= kNear; back++) {
+    const Seen& seen = reader->seen[(reader->next - back) % Reader::kKept];
     if (!seen.store || patience <= 0) return nullptr;
     if (seen.store->number <= data.number) continue;
     if (!same_thread(seen.reader, touch.self) && !is_ordered(seen.reader, touch.actor)) continue;
