@@ -115,7 +115,7 @@ def test_an_operation_that_commutes_gets_either_order(tmp_path: Path) -> None:
 
 def test_sends_that_both_complete_first_rely_on_buffers(tmp_path: Path) -> None:
     told = found_in(tmp_path, f"{_SEND} {_WAIT} {_RECEIVE}")
-    [unsafe] = [one for one in told if one.kind == "mpi_mismatch"]
+    [unsafe] = [one for one in told if one.kind == "mpi_unpromised"]
     assert "MPI_Isend to rank" in unsafe.message
     assert "does not buffer the message" in unsafe.message
 
