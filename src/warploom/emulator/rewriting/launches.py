@@ -170,17 +170,17 @@ def launch_edits(stream: TokenStream, at: int, guard: str = "") -> list[TextEdit
     kept = decode(newlines(stream.text[start : opening.start]))
     braced = not guard and _has_braced_argument(stream, end + 3)
     nulls = _null_arguments(stream, end + 3)
-    call = f"{kernel}(wl_args...)"
+    # Of a table of pointers, which are the host's, the host chooses the one to call.
+    chosen = stream.is_at(at - 1, b"]") and not alone
+    called, captured = ("wl_kernel", f"=, wl_kernel = {kernel}") if chosen else (kernel, "=")
+    call = f"{called}(wl_args...)"
     if any(edit.text == _NULLS[b"0"] for edit in nulls):
-        values = f"{kernel}(wl_values...)"
+        values = f"{called}(wl_values...)"
         call = (
             "::warploom::call_with_zeros([=](auto... wl_values) WARPLOOM_INLINED "
             f"requires requires {{ {values}; }} {{ {values}; }}, wl_args...)"
         )
-    between = f"[=](auto... wl_args) WARPLOOM_INLINED {{ {guard}{call}; }}"
-    if stream.is_at(at - 1, b"]") and not alone:  # the host chooses one of its own pointers
-        between = between.replace("[=]", f"[=, wl_kernel = {kernel}]", 1)
-        between = between.replace(f"{kernel}(wl_args...)", "wl_kernel(wl_args...)")
+    between = f"[{captured}](auto... wl_args) WARPLOOM_INLINED {{ {guard}{call}; }}"
     function = kernel if braced else between
     name = "launch_typed" if braced else "launch_plain"
     blank = " " if stream.text[start - 1 : start] == b":" else ""  # behind a label

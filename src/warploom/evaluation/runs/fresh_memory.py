@@ -289,9 +289,11 @@ def _with_verdicts(
     shown = outcome.readbacks or outcome.stats.get("host_looked")
     for read in reads:
         place = _place(read.finding)
-        if unexplained and not (read.suspected and not ended(outcome)):
+        if unexplained and read.suspected and not ended(outcome):
+            continue
+        if unexplained:
             doubt = ""
-        elif unexplained or read.suspected or judged.get(place):
+        elif read.suspected or judged.get(place):
             continue
         elif place not in judged:
             doubt = _UNSTEADY if place in unsteady else ""
