@@ -5,6 +5,7 @@ Calls run in a thread of their own, so that programs are judged meanwhile. Every
 """
 
 import asyncio
+import contextlib
 import threading
 from dataclasses import dataclass
 from pathlib import Path
@@ -47,9 +48,10 @@ class ModelDesk:
             _require(name, Prices(prices), budget)
         self._records = Recorder(folder)
         settings = LLMSettings(
-            timeout_s=config.timeout_s, prices=prices, concurrency=config.concurrency + 2
+            timeout_s=config.timeout_s, prices=prices, concurrency=config.concurrency + 1
         )
         self._client = LLMClient(config.asked, budget, folder, settings=settings)
+        self._places = asyncio.Semaphore(config.concurrency)
         self._said: dict[int, Said] = {}
         self._asked: set[int] = set()
         self._fresh = False
@@ -69,12 +71,15 @@ class ModelDesk:
         with self._ready:
             return len(self._asked) + len(self._said)
 
-    def ask(self, key: int, request: LLMRequest) -> None:
-        """Send a question; `key` names its reply, and no other question that is out."""
+    def ask(self, key: int, request: LLMRequest, *, beside: bool = False) -> None:
+        """Send a question; `key` names its reply, and no other question that is out.
+
+        Of those that do not go `beside` the others, `models.concurrency` are out at once.
+        """
         with self._ready:
             assert key not in self._asked and key not in self._said
             self._asked.add(key)
-        asyncio.run_coroutine_threadsafe(self._answer(key, request), self._loop)
+        asyncio.run_coroutine_threadsafe(self._answer(key, request, beside), self._loop)
 
     def take(self, key: int) -> Said | None:
         """Return what came of a question, once; None until it is there."""
@@ -94,11 +99,12 @@ class ModelDesk:
         self._thread.join()
         self._loop.close()
 
-    async def _answer(self, key: int, request: LLMRequest) -> None:
+    async def _answer(self, key: int, request: LLMRequest, beside: bool) -> None:
         reply: LLMReply | None = None
         error: Exception | None = None
         try:
-            reply = await self._client.ask(request)
+            async with contextlib.nullcontext() if beside else self._places:
+                reply = await self._client.ask(request)
         except Exception as raised:  # noqa: BLE001 - handed to whoever takes it
             error = raised
         cost = (reply.cost_usd or 0.0) if reply is not None else self._paid(request, error)

@@ -64,7 +64,7 @@ class Summaries:
         key = f"summary-{self._done() + 1:03d}"
         shown = [shown_of(self._database, number) for number in self._about]
         before = latest_summary(self._database)
-        self._desk.ask(_KEY, self._summarizer.request(shown, before, key, model))
+        self._desk.ask(_KEY, self._summarizer.request(shown, before, key, model), beside=True)
         self.asking = True
 
     def finish(self) -> bool:

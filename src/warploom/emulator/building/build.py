@@ -82,12 +82,14 @@ _REGION = re.compile(
 class _Builder:
     """One build: the overlay of a program, and how to compile it."""
 
-    def __init__(self, spec: BuildSpec, *, strict: bool = False) -> None:
+    def __init__(
+        self, spec: BuildSpec, *, strict: bool = False, overlay: Overlay | None = None
+    ) -> None:
         self.spec = spec
         self.compiler = find_compiler()
         self.runtime = build_runtime(self.compiler, strict=strict)
         self.flags = program_flags(spec, self.compiler)
-        self.overlay: Overlay = rewrite(spec)
+        self.overlay: Overlay = overlay or rewrite(spec)
         offered = dynamic_symbols(self.runtime).exports
         self.prefixes: dict[str, Path] = {}  # the header that each unit includes first
         self.warned: set[Warned] = set()
@@ -399,12 +401,15 @@ class _Builder:
             raise compile_failure(log, self.linker.is_users, self.linker.real_path)
 
 
-def build(spec: BuildSpec, *, strict: bool = False) -> EmulatorBuild:
+def build(
+    spec: BuildSpec, *, strict: bool = False, overlay: Overlay | None = None
+) -> EmulatorBuild:
     """Build the program of `spec` and the runtime, or find both in the cache.
 
     Args:
         spec: program, further sources, include folders, macros and NCCL version.
         strict: compile the runtime with warnings as errors.
+        overlay: what an earlier build of the same text read, to not rewrite it again.
 
     Raises:
         BadInputError: the spec breaks a rule.
@@ -415,7 +420,7 @@ def build(spec: BuildSpec, *, strict: bool = False) -> EmulatorBuild:
     """
     started = time.monotonic()
     try:
-        builder = _Builder(spec, strict=strict)
+        builder = _Builder(spec, strict=strict, overlay=overlay)
     except RecursionError:
         raise SourceError(
             "expressions and statements must lie in each other less deeply than these",
@@ -437,6 +442,7 @@ def build(spec: BuildSpec, *, strict: bool = False) -> EmulatorBuild:
             for name, at in known["unseen"].items()
         },
         filled=builder.filled,
+        overlay=builder.overlay,
         warned=tuple(
             Warned(kind, message, builder.linker.real_path(file), line)
             for kind, message, file, line in known["warned"]

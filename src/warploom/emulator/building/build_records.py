@@ -8,7 +8,7 @@ from typing import TypedDict
 
 from warploom.core.records import BuildSpec
 from warploom.emulator.building.compiler_warnings import Warned
-from warploom.emulator.rewriting.rewrite import UserFile, file_named
+from warploom.emulator.rewriting.rewrite import Overlay, UserFile, file_named
 
 _COMMAND_LINE = re.compile(rb'^# \d+(?= "<command-line>")', re.MULTILINE)
 
@@ -35,6 +35,7 @@ class EmulatorBuild:
     runtime or a library does too. `unseen` are imports that follow pointers where no check sees it,
     with file and line of a use where one is known. `warned` is what the compiler is sure of.
     `filled`: whether all variables that nobody sets hold a pattern, or what the spec says.
+    `overlay` is what the compiler read, for builds of the same text with other flags.
     `regions_in_turn`: whether its text has regions of OpenMP, which one thread runs here. `seconds`
     is what this call took.
     """
@@ -54,6 +55,7 @@ class EmulatorBuild:
     regions_in_turn: bool = False
     filled: bool = True
     warned: tuple[Warned, ...] = ()
+    overlay: Overlay | None = None
     unseen: Mapping[str, tuple[str, int] | None] = field(
         default_factory=dict[str, tuple[str, int] | None]
     )

@@ -6,6 +6,7 @@ that has the name of one of theirs stands in its place wherever the program call
 
 import re
 from collections.abc import Iterable
+from functools import cache
 from pathlib import Path
 
 from warploom.core.process import run_process
@@ -14,9 +15,10 @@ from warploom.emulator.building.elf import defined_symbols, dynamic_symbols
 from warploom.emulator.building.process_library import process_objects
 from warploom.toolchain.compilers import Compiler, compiler_environment
 
-_GLOBAL = re.compile(rb"^[ \t]*\.(?:globl|global|weak)[ \t]+\"?([^\s\",]+)", re.MULTILINE)
-_LABEL = re.compile(rb"^\"?([^\s\":#]+)\"?:", re.MULTILINE)
-_SET = re.compile(rb"^[ \t]*\.set[ \t]+\"?([^\s\",]+)", re.MULTILINE)
+# Each begins with letters: Python looks for these ten times as fast as for a line's begin.
+_GLOBAL = [
+    re.compile(rb"\." + word + rb"[ \t]+\"?([^\s\",]+)") for word in (b"globl", b"global", b"weak")
+]
 _LIBRARIES = ("libc.so.6", "libm.so.6", "libstdc++.so.6", "libgcc_s.so.1")
 # What headers of the C++ library define in each program, and what stands for types.
 _BY_TEMPLATES = re.compile(r"_Z(?:T[A-Z]|GV|GR)?(?:N[rVKRO]*)?(?:S[tabsiod]|9__gnu_cxx)|_ZT[IS]")
@@ -33,18 +35,34 @@ def replaced_names(
         offered: what the runtime exports.
         compiler: finds the libraries.
     """
-    own: set[str] = set()
+    theirs = set(offered) | {name.removeprefix(_WRAP) for name in offered}
+    theirs |= _of_libraries(compiler)
+    found: set[str] = set()
     for path in assembly:
         text = path.read_bytes()
-        labels = set(_LABEL.findall(text)) | set(_SET.findall(text))
-        own.update(name.decode("latin-1") for name in labels.intersection(_GLOBAL.findall(text)))
-    own = {name for name in own if not _BY_TEMPLATES.match(name)}
-    theirs = set(offered) | {name.removeprefix(_WRAP) for name in offered}
+        names = {name.decode("latin-1") for word in _GLOBAL for name in word.findall(text)}
+        shared = {name for name in (names & theirs) - {"main"} if not _BY_TEMPLATES.match(name)}
+        found |= {name for name in shared if _is_defined(name, text)}
+    return sorted(found)
+
+
+def _is_defined(name: str, assembly: bytes) -> bool:
+    """Whether `assembly` defines `name`, by a label or as another's."""
+    wanted = name.encode("latin-1")
+    if any(b"\n%b:" % label in assembly for label in (wanted, b'"%b"' % wanted)):
+        return True
+    return re.search(rb'\.set[ \t]+"?%b[",\s]' % re.escape(wanted), assembly) is not None
+
+
+@cache
+def _of_libraries(compiler: Compiler) -> frozenset[str]:
+    """Return what the libraries that each program is linked with define."""
+    names: set[str] = set()
     for path in process_objects(compiler):
-        theirs |= defined_symbols(Path(path))
-    for library in _libraries(compiler):
-        theirs |= dynamic_symbols(library).exports
-    return sorted((own & theirs) - {"main"})
+        names |= defined_symbols(Path(path))
+    for path in _libraries(compiler):
+        names |= dynamic_symbols(path).exports
+    return frozenset(names)
 
 
 def _libraries(compiler: Compiler) -> Iterable[Path]:

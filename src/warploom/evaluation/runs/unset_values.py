@@ -39,7 +39,10 @@ def unset_findings(
     if found or program.filled or first.verdict != Verdict.OK:
         return found
     options = replace(first.options, trace=0)
-    filled = (build(replace(program.spec, filled=how)) for how in ("pattern", "zero"))
+    filled = [
+        build(replace(program.spec, filled=how), overlay=program.overlay)
+        for how in ("pattern", "zero")
+    ]
     runs = [run(one, options) for one in filled]
     if len({(run.verdict, is_wrong(run)) for run in runs}) == 1:
         return []
